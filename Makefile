@@ -1,0 +1,60 @@
+# The one front door. Plain GNU make, bash and a Rust toolchain are enough; cargo-nextest is used when present.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+# Rounds of `make crash`.
+N ?= 200
+
+# `yes` when cargo-nextest is installed; asked only by the targets that run tests.
+NEXTEST = $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
+
+.PHONY: help run build tidy fmt-check lint check test crash fmt
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: ## build `rally` and run its demo
+	cargo run -p rallypoint-cli --bin rally -- demo
+
+build: ## build `rally` in the dev profile; tests start this program
+	cargo build -p rallypoint-cli
+
+tidy:
+	cargo xtask tidy
+
+fmt-check:
+	cargo fmt --all --check
+
+lint:
+	cargo clippy --workspace --all-targets -- -D warnings
+
+# One after another also under `make -j`: the cheap ones first, and one cargo at a time.
+check: ## tidy, format and lints
+	@$(MAKE) --no-print-directory tidy
+	@$(MAKE) --no-print-directory fmt-check
+	@$(MAKE) --no-print-directory lint
+
+test: ## everything that CI runs: the checks, then all tests with the crash loop
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory build
+ifeq ($(NEXTEST),yes)
+	cargo nextest run --workspace
+	cargo test --workspace --doc --quiet
+else
+	cargo test --workspace
+endif
+
+crash: ## kill the daemon N times at random moments and check what is left (N=200)
+	@$(MAKE) --no-print-directory build
+ifeq ($(NEXTEST),yes)
+	RALLY_CRASH_ROUNDS=$(N) cargo nextest run --profile crash -p rallypoint-cli --no-capture crash_loop
+else
+	cargo test -p rallypoint-cli crash_loop -- --list | grep -q 'crash_loop.*: test' || { echo 'no test named `crash_loop` in rallypoint-cli' >&2; exit 1; }
+	RALLY_CRASH_ROUNDS=$(N) cargo test -p rallypoint-cli crash_loop -- --nocapture
+endif
+
+fmt: ## format all Rust code
+	cargo fmt --all

@@ -1,0 +1,2 @@
+//! The program `rally`.
+fn main() {}

@@ -1,0 +1,305 @@
+//! What passes between the engine and one agent process, free of any wire.
+//!
+//! The engine says [`AgentInput`], numbered per generation from 1; the number
+//! is also the JSON-RPC id on the wire, so that an answer which arrives after
+//! a restart of ours finds what it answers. What an agent's frames mean comes
+//! back as [`AgentItem`].
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::question::ApprovalOption;
+use crate::session::SpoolCursor;
+use crate::usage::TokenCounts;
+
+/// Key in a content block's `_meta` that says what part of the prompt it is.
+pub const PART_META_KEY: &str = "rallypoint/part";
+
+/// What a block of a prompt is for. Built-in agents act only on `task` and `message`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptPart {
+    /// What the whole is about.
+    Goal,
+    /// What must hold for done.
+    Criteria,
+    /// What to do.
+    Task,
+    /// What is said to a session that already works.
+    Message,
+    /// What was observed; quoted, never an instruction.
+    Evidence,
+    /// Everything around it.
+    Frame,
+}
+
+impl PromptPart {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Goal => "goal",
+            Self::Criteria => "criteria",
+            Self::Task => "task",
+            Self::Message => "message",
+            Self::Evidence => "evidence",
+            Self::Frame => "frame",
+        }
+    }
+}
+
+/// One block of a prompt. Only the prompt builders make these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptBlock {
+    /// What it is for.
+    pub part: PromptPart,
+    /// Its text.
+    pub text: String,
+}
+
+/// One thing said to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AgentInput {
+    /// Protocol hello.
+    Initialize,
+    /// Open a conversation in this folder.
+    NewSession {
+        /// Absolute path.
+        cwd: String,
+    },
+    /// A prompt in the open conversation.
+    Prompt {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// The blocks.
+        blocks: Vec<PromptBlock>,
+    },
+    /// Cancel the open prompt (a notification).
+    Cancel {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+    },
+    /// Answer a permission request.
+    AnswerPermission {
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// The option taken; `None` answers `cancelled`.
+        option_id: Option<String>,
+    },
+    /// Answer a request that we do not serve with -32601.
+    RefuseMethod {
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// The method.
+        method: String,
+    },
+    /// Set a mode or another option of the conversation.
+    SetConfigOption {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// Option id.
+        config_id: String,
+        /// Its new value.
+        value: String,
+    },
+}
+
+/// A tool call as far as one frame describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallView {
+    /// The agent's id of the call; updates are upserts by it.
+    pub tool_call_id: String,
+    /// What it does, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// `read`, `edit`, `execute`, …; as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_kind: Option<String>,
+    /// `pending`, `in_progress`, `completed`, `failed`; as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Text of its content so far or newly added, joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Paths that it touches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<String>,
+    /// Everything else of the update, raw.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub raw: Value,
+}
+
+/// What an agent put out, as the journal keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AgentOutput {
+    /// Words to the reader.
+    Message {
+        /// The text; consecutive chunks may be joined.
+        text: String,
+    },
+    /// Thinking.
+    Thought {
+        /// The text; consecutive chunks may be joined.
+        text: String,
+    },
+    /// A tool call begins or is described.
+    ToolCall {
+        /// The call.
+        call: ToolCallView,
+    },
+    /// A tool call goes on.
+    ToolCallUpdate {
+        /// The call.
+        call: ToolCallView,
+    },
+    /// The plan as it stands now.
+    Plan {
+        /// Its entries, raw.
+        entries: Value,
+    },
+    /// Context fill or cost in mid-turn, raw.
+    Usage {
+        /// As it came.
+        raw: Value,
+    },
+    /// Anything else, kept as it came.
+    Other {
+        /// `sessionUpdate` kind or method.
+        name: String,
+        /// As it came.
+        raw: Value,
+    },
+}
+
+/// What one or more frames, or one spool record, mean.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AgentItem {
+    /// The spool holds our input with this number whole.
+    InputAccepted {
+        /// Its number.
+        seq: u64,
+    },
+    /// The agent answered the hello.
+    Initialized {
+        /// Name and version, when given.
+        agent: String,
+        /// Whether it can load earlier sessions.
+        load_session: bool,
+        /// The answer, raw.
+        raw: Value,
+    },
+    /// The agent opened the conversation.
+    SessionOpened {
+        /// Its id of it.
+        agent_session_id: String,
+        /// The answer, raw.
+        raw: Value,
+    },
+    /// Output of the conversation.
+    Output {
+        /// First frame that it covers.
+        first_frame: u64,
+        /// Last frame that it covers.
+        last_frame: u64,
+        /// Agent's id of the conversation that it belongs to, when it said one.
+        agent_session_id: Option<String>,
+        /// What it is.
+        output: AgentOutput,
+    },
+    /// The agent asks for permission.
+    PermissionAsked {
+        /// Its JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Frame number.
+        frame: u64,
+        /// The call it is about.
+        call: ToolCallView,
+        /// The choices.
+        options: Vec<ApprovalOption>,
+    },
+    /// The agent answered a prompt.
+    PromptAnswered {
+        /// Number of the prompt's input.
+        seq: u64,
+        /// Frame number.
+        frame: u64,
+        /// Stop reason as it came.
+        stop_reason: String,
+        /// Tokens as it reported them, when it did.
+        usage: Option<TokenCounts>,
+    },
+    /// The agent answered one of our requests with an error.
+    RequestFailed {
+        /// Number of the input.
+        seq: u64,
+        /// Frame number.
+        frame: u64,
+        /// JSON-RPC code.
+        code: i64,
+        /// Message.
+        message: String,
+    },
+    /// Another request of ours was answered.
+    RequestAnswered {
+        /// Number of the input.
+        seq: u64,
+        /// Frame number.
+        frame: u64,
+    },
+    /// A request that we do not serve.
+    UnknownRequest {
+        /// Its JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Frame number.
+        frame: u64,
+        /// Method.
+        method: String,
+    },
+    /// Lines that are no frames.
+    Junk {
+        /// How many.
+        count: u64,
+        /// Bytes in all.
+        bytes: u64,
+        /// The beginning of the first one.
+        sample: String,
+    },
+    /// A line over the cap, thrown away.
+    Oversized {
+        /// Its length so far.
+        bytes: u64,
+        /// Whether it may have been an answer to a request of ours.
+        may_be_answer: bool,
+    },
+    /// Error output; only the tail is kept.
+    Stderr {
+        /// New text.
+        text: String,
+    },
+    /// The agent process runs.
+    Started {
+        /// Process id.
+        pid: u32,
+    },
+    /// The agent process has exited and its output is read to the end.
+    Exited {
+        /// Exit code.
+        code: Option<i32>,
+        /// Signal.
+        signal: Option<i32>,
+    },
+}
+
+/// A batch of what was understood, with the place up to which it reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentReport {
+    /// New cursor.
+    pub cursor: SpoolCursor,
+    /// In wire order.
+    pub items: Vec<AgentItem>,
+}

@@ -1,0 +1,214 @@
+//! Commands: what the decider is asked to do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent_io::AgentReport;
+use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, SessionId, TaskId, WorldId};
+use crate::question::Answer;
+use crate::session::GenerationEnd;
+use crate::task::{Criterion, Evidence};
+use crate::usage::UsageKind;
+
+/// Everything needed to start an agent, resolved before the task is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentLaunch {
+    /// Agent id (slug).
+    pub agent_id: String,
+    /// Profile, `agentType` on the wire.
+    pub profile: String,
+    /// Name in the room.
+    pub label: String,
+    /// Its own part of the goal; the whole goal when absent.
+    pub task: Option<String>,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Environment that is not secret, sorted by name.
+    pub environment: Vec<(String, String)>,
+    /// Names of secret variables that are passed too; their values are never stored.
+    pub secret_names: Vec<String>,
+    /// How the agent counts tokens.
+    pub usage_kind: UsageKind,
+    /// What a person does when it needs a login.
+    pub login_hint: String,
+    /// Time it may take to get ready; the general limit when absent.
+    pub setup_timeout_ms: Option<i64>,
+}
+
+/// What happens to a task without a verdict of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Acceptance {
+    /// Proof or a person's word is needed.
+    Checked,
+    /// A person gave the override beforehand.
+    Unchecked,
+}
+
+/// Make a task and start its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateTask {
+    /// Its id, made by the caller's side of the decider.
+    pub task_id: TaskId,
+    /// Same key, same task.
+    pub idempotency_key: Option<String>,
+    /// One line.
+    pub title: String,
+    /// What is to be reached, as the person wrote it.
+    pub goal: String,
+    /// The room that asks; the world's main room when absent.
+    pub room_id: Option<RoomId>,
+    /// Absolute work folder.
+    pub cwd: String,
+    /// What must hold for done.
+    pub criteria: Vec<Criterion>,
+    /// Whether an unproven result may be taken.
+    pub acceptance: Acceptance,
+    /// Total time across its runs; 0 means none.
+    pub timeout_ms: i64,
+    /// Who is to work on it.
+    pub agents: Vec<AgentLaunch>,
+    /// Name of the person.
+    pub requested_by: String,
+    /// Where it came in: `cli`, `api`.
+    pub source: String,
+}
+
+/// What the decider is asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Command {
+    /// Make the world on an empty store; nothing happens on a filled one.
+    OpenWorld {
+        /// Its id.
+        world_id: WorldId,
+        /// Its main room.
+        main_room_id: RoomId,
+        /// The person of this installation.
+        user_id: EntityId,
+        /// The main agent.
+        main_agent_id: EntityId,
+        /// The platform's own voice.
+        system_id: EntityId,
+    },
+    /// Make a task and start its work.
+    CreateTask(CreateTask),
+    /// Stop all work on a task.
+    StopTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+    },
+    /// Give a task that ended or waits another run in its last session.
+    RetryTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+        /// What to say; "continue or report" when absent.
+        text: Option<String>,
+    },
+    /// Say something to a session, through the follow-up builder.
+    SendToSession {
+        /// Which.
+        session_id: SessionId,
+        /// The words.
+        text: String,
+        /// Who says it.
+        by: String,
+    },
+    /// Answer an open question.
+    AnswerQuestion {
+        /// Which.
+        question_id: QuestionId,
+        /// The answer.
+        answer: Answer,
+        /// Who answers.
+        by: String,
+    },
+    /// Accept or reject a task by name and reason.
+    OverrideTask {
+        /// Which.
+        task_id: TaskId,
+        /// Accept, or reject.
+        passed: bool,
+        /// Who.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Say something in a room.
+    PostMessage {
+        /// Which.
+        room_id: RoomId,
+        /// The words.
+        text: String,
+        /// Who says it.
+        by: String,
+        /// Where it came in.
+        source: String,
+        /// Same key, same message.
+        idempotency_key: Option<String>,
+    },
+    /// The agent process of a generation runs under its shim.
+    GenerationLaunched {
+        /// Which.
+        generation_id: GenerationId,
+    },
+    /// A generation has ended in another way than by an exit in its spool.
+    GenerationGone {
+        /// Which.
+        generation_id: GenerationId,
+        /// How.
+        end: GenerationEnd,
+    },
+    /// What an agent put out.
+    AgentReported {
+        /// Which.
+        generation_id: GenerationId,
+        /// What.
+        report: AgentReport,
+    },
+    /// Nothing of a generation is left: no process, no spool.
+    GenerationCleaned {
+        /// Which.
+        generation_id: GenerationId,
+        /// Processes that had to be swept.
+        swept: u32,
+        /// Processes that could not be ended.
+        left: u32,
+    },
+    /// The checks of a round were run.
+    Verified {
+        /// Which task.
+        task_id: TaskId,
+        /// Which round.
+        round: u32,
+        /// What they showed.
+        evidence: Vec<Evidence>,
+    },
+    /// Time has passed.
+    Tick,
+}
+
+/// What a command came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Done, nothing to name.
+    Done,
+    /// A task was made, or is the one this key made before.
+    Task {
+        /// Which.
+        task_id: TaskId,
+    },
+    /// A run was queued.
+    Queued {
+        /// Its session.
+        session_id: SessionId,
+    },
+    /// It referred to something that has moved on; harmless.
+    Stale,
+}

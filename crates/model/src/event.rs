@@ -1,0 +1,521 @@
+//! Events: facts of the journal.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent_io::{AgentInput, AgentOutput, PromptBlock};
+use crate::command::{Acceptance, AgentLaunch};
+use crate::completion::CompletionReport;
+use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::message::{Message, RoomKind};
+use crate::question::{Answer, QuestionKind, QuestionStatus};
+use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
+use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind};
+use crate::task::{Criterion, Evidence, TaskReason, TaskStatus, TaskTrigger, Verdict};
+use crate::time::Timestamp;
+use crate::usage::TokenCounts;
+
+/// Version of the payload schema written by this build.
+pub const EVENT_SCHEMA_VERSION: u32 = 1;
+
+/// What an event belongs to; versions count within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "aggregate", content = "aggregateId", rename_all = "snake_case")]
+pub enum Aggregate {
+    /// The world.
+    World(WorldId),
+    /// A room.
+    Room(RoomId),
+    /// A task.
+    Task(TaskId),
+    /// A session with its runs and generations.
+    Session(SessionId),
+}
+
+/// Ids that an event concerns, for filters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    /// The task.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task_id: Option<TaskId>,
+    /// The room.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub room_id: Option<RoomId>,
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session_id: Option<SessionId>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_id: Option<RunId>,
+}
+
+/// One row of the journal. The one schema of `--json`, event stream and transcripts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventRecord {
+    /// Global order, from 1; 0 until it is stored.
+    pub seq: i64,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// What it belongs to.
+    #[serde(flatten)]
+    pub aggregate: Aggregate,
+    /// Order within the aggregate, from 1.
+    pub version: u64,
+    /// Payload schema.
+    pub schema: u32,
+    /// What set it off: an id of a command or message, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<String>,
+    /// What it concerns.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// A result as it is referred to: the full text stands in the store under its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultRef {
+    /// SHA-256 of the stored bytes, hex.
+    pub digest: String,
+    /// Their number.
+    pub bytes: u64,
+}
+
+/// One step of a main agent's plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum PlannedAction {
+    /// Say something in the room.
+    Reply {
+        /// The words.
+        text: String,
+        /// What kind of reply it is in the life of the request.
+        role: ReplyRole,
+    },
+    /// Say something to a session.
+    SendToAgent {
+        /// Which.
+        #[serde(rename = "sessionId")]
+        session_id: SessionId,
+        /// The words.
+        text: String,
+        /// Why.
+        purpose: RunPurpose,
+    },
+    /// End a session.
+    StopAgent {
+        /// Which.
+        #[serde(rename = "sessionId")]
+        session_id: SessionId,
+    },
+    /// Start the sub-agent that a task asks for, by its place in the request.
+    SpawnAgent {
+        /// The task.
+        #[serde(rename = "taskId")]
+        task_id: TaskId,
+        /// Place in the task's list.
+        index: u32,
+    },
+}
+
+/// Place of a reply in the life of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyRole {
+    /// Work has begun.
+    Acknowledgement,
+    /// The person must act.
+    Question,
+    /// It has ended.
+    Terminal,
+}
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "data", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// The world was made.
+    #[serde(rename = "world.opened")]
+    WorldOpened {
+        /// Its id.
+        world_id: WorldId,
+        /// Its main room.
+        main_room_id: RoomId,
+        /// The person.
+        user_id: EntityId,
+        /// The main agent.
+        main_agent_id: EntityId,
+        /// The platform's voice.
+        system_id: EntityId,
+    },
+    /// A room was made.
+    #[serde(rename = "room.created")]
+    RoomCreated {
+        /// Its id.
+        room_id: RoomId,
+        /// Its kind.
+        room_kind: RoomKind,
+        /// Its title.
+        title: String,
+    },
+    /// A message entered a room. The row is the delivery.
+    #[serde(rename = "message.posted")]
+    MessagePosted {
+        /// The message.
+        message: Message,
+        /// Unique key of the delivery, for what must arrive once.
+        delivery_key: Option<String>,
+    },
+    /// A task was made.
+    #[serde(rename = "task.created")]
+    TaskCreated {
+        /// Its id.
+        task_id: TaskId,
+        /// Key of the request.
+        idempotency_key: Option<String>,
+        /// One line.
+        title: String,
+        /// The goal as written.
+        goal: String,
+        /// The room that asked.
+        origin_room_id: RoomId,
+        /// Absolute work folder.
+        cwd: String,
+        /// What must hold.
+        criteria: Vec<Criterion>,
+        /// Whether an unproven result may be taken.
+        acceptance: Acceptance,
+        /// When its total time is up.
+        deadline_at: Option<Timestamp>,
+        /// Its total time.
+        timeout_ms: i64,
+        /// Who is to work on it.
+        agents: Vec<AgentLaunch>,
+        /// The person.
+        requested_by: String,
+        /// Where it came in.
+        source: String,
+        /// Limit of corrective rounds, frozen at its start.
+        corrective_rounds: u32,
+    },
+    /// A task moved, through its table.
+    #[serde(rename = "task.status_changed")]
+    TaskStatusChanged {
+        /// Which.
+        task_id: TaskId,
+        /// From.
+        from: TaskStatus,
+        /// To.
+        to: TaskStatus,
+        /// What moved it.
+        trigger: TaskTrigger,
+        /// Why it stands there.
+        reason: Option<TaskReason>,
+    },
+    /// The checks of a round were recorded.
+    #[serde(rename = "task.verified")]
+    TaskVerified {
+        /// Which.
+        task_id: TaskId,
+        /// Round, from 1.
+        round: u32,
+        /// What was seen.
+        evidence: Vec<Evidence>,
+        /// What it amounts to.
+        verdict: Verdict,
+        /// Texts of the criteria that are not met.
+        unmet: Vec<String>,
+    },
+    /// Somebody asked to stop the task.
+    #[serde(rename = "task.stop_requested")]
+    TaskStopRequested {
+        /// Which.
+        task_id: TaskId,
+        /// Who.
+        by: String,
+    },
+    /// A person took or refused the result by name and reason.
+    #[serde(rename = "task.overridden")]
+    TaskOverridden {
+        /// Which.
+        task_id: TaskId,
+        /// Taken, or refused.
+        passed: bool,
+        /// Who.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Something illegal was reported by an agent; kept, not acted on.
+    #[serde(rename = "trigger.refused")]
+    TriggerRefused {
+        /// What machine.
+        machine: String,
+        /// Its state.
+        state: String,
+        /// The trigger.
+        trigger: String,
+    },
+    /// A question was opened.
+    #[serde(rename = "question.opened")]
+    QuestionOpened {
+        /// Its id.
+        question_id: QuestionId,
+        /// What is asked.
+        question: QuestionKind,
+        /// Task that waits.
+        task_id: TaskId,
+        /// Run that waits, for an approval.
+        run_id: Option<RunId>,
+        /// Session that waits.
+        session_id: Option<SessionId>,
+        /// The agent's JSON-RPC id, for an approval.
+        request_id: Option<String>,
+        /// When it expires.
+        deadline_at: Timestamp,
+    },
+    /// A question was closed, once.
+    #[serde(rename = "question.closed")]
+    QuestionClosed {
+        /// Which.
+        question_id: QuestionId,
+        /// How.
+        status: QuestionStatus,
+        /// The answer.
+        answer: Option<Answer>,
+        /// By whom.
+        by: String,
+    },
+    /// A session was made, its origin frozen.
+    #[serde(rename = "session.created")]
+    SessionCreated {
+        /// Its id.
+        session_id: SessionId,
+        /// Its key.
+        session_key: String,
+        /// Whose it is.
+        session_kind: SessionKind,
+        /// Its task.
+        task_id: Option<TaskId>,
+        /// Its room, for a room's own session.
+        room_id: Option<RoomId>,
+        /// Its own identity.
+        entity_id: EntityId,
+        /// How to start its agent.
+        launch: Option<AgentLaunch>,
+        /// Where its results go.
+        origin: Option<FrozenOrigin>,
+    },
+    /// A run was accepted.
+    #[serde(rename = "run.queued")]
+    RunQueued {
+        /// Its id.
+        run_id: RunId,
+        /// Its session.
+        session_id: SessionId,
+        /// The run before it.
+        predecessor: Option<RunId>,
+        /// Why it exists.
+        purpose: RunPurpose,
+        /// What it says, made by the prompt builders; empty for a main agent's turn.
+        blocks: Vec<PromptBlock>,
+        /// The message that set it off, for a main agent's turn.
+        trigger_message_id: Option<MessageId>,
+    },
+    /// A run moved, through its table.
+    #[serde(rename = "run.moved")]
+    RunMoved {
+        /// Which.
+        run_id: RunId,
+        /// From.
+        from: RunStatus,
+        /// To.
+        to: RunStatus,
+        /// What moved it.
+        trigger: RunTrigger,
+    },
+    /// The agent answered; late frames are still taken in.
+    #[serde(rename = "run.answered")]
+    RunAnswered {
+        /// Which.
+        run_id: RunId,
+        /// Stop reason as it came.
+        stop_reason: String,
+        /// Frame of the answer.
+        frame: u64,
+        /// Tokens, when reported.
+        usage: Option<TokenCounts>,
+    },
+    /// Somebody wants a run cancelled.
+    #[serde(rename = "run.cancel_requested")]
+    RunCancelRequested {
+        /// Which.
+        run_id: RunId,
+        /// Who.
+        by: String,
+        /// The end it gets when the agent goes along or has to be forced.
+        reason: OutcomeReason,
+    },
+    /// A run has its one outcome.
+    #[serde(rename = "run.ended")]
+    RunEnded {
+        /// Which.
+        run_id: RunId,
+        /// The outcome.
+        outcome: RunOutcome,
+        /// Why.
+        reason: OutcomeReason,
+        /// The full output.
+        result: Option<ResultRef>,
+        /// What the worker claims.
+        claim: Option<CompletionReport>,
+        /// Last frame that counts.
+        last_frame: u64,
+    },
+    /// An agent process is to be started for a session.
+    #[serde(rename = "generation.started")]
+    GenerationStarted {
+        /// Its id.
+        generation_id: GenerationId,
+        /// Its session.
+        session_id: SessionId,
+        /// The run that it was started for.
+        run_id: RunId,
+    },
+    /// A generation moved.
+    #[serde(rename = "generation.moved")]
+    GenerationMoved {
+        /// Which.
+        generation_id: GenerationId,
+        /// To.
+        status: GenerationStatus,
+    },
+    /// The conversation with the agent is open.
+    #[serde(rename = "generation.opened")]
+    GenerationOpened {
+        /// Which.
+        generation_id: GenerationId,
+        /// Agent's id of it.
+        agent_session_id: String,
+    },
+    /// Something is to be said to the agent process. It is accepted when its spool holds it.
+    #[serde(rename = "generation.input")]
+    GenerationInput {
+        /// Which.
+        generation_id: GenerationId,
+        /// Number, from 1; the JSON-RPC id of a request.
+        seq: u64,
+        /// What.
+        input: AgentInput,
+        /// The run that it is for.
+        run_id: Option<RunId>,
+    },
+    /// The spool holds an input whole.
+    #[serde(rename = "generation.input_accepted")]
+    GenerationInputAccepted {
+        /// Which.
+        generation_id: GenerationId,
+        /// Number.
+        seq: u64,
+    },
+    /// Something else worth keeping about a generation.
+    #[serde(rename = "generation.noted")]
+    GenerationNoted {
+        /// Which.
+        generation_id: GenerationId,
+        /// What, as a stable word.
+        note: String,
+        /// Details for people.
+        detail: String,
+    },
+    /// The agent process is gone.
+    #[serde(rename = "generation.ended")]
+    GenerationEnded {
+        /// Which.
+        generation_id: GenerationId,
+        /// How.
+        end: GenerationEnd,
+    },
+    /// Nothing of it is left.
+    #[serde(rename = "generation.cleaned")]
+    GenerationCleaned {
+        /// Which.
+        generation_id: GenerationId,
+        /// Processes that had to be swept.
+        swept: u32,
+        /// Processes that could not be ended.
+        left: u32,
+    },
+    /// An agent put something out.
+    #[serde(rename = "agent.output")]
+    AgentOutput {
+        /// Its generation.
+        generation_id: GenerationId,
+        /// First frame covered.
+        first_frame: u64,
+        /// Last frame covered.
+        last_frame: u64,
+        /// Whether it came after the run's end was decided.
+        late: bool,
+        /// What.
+        output: AgentOutput,
+    },
+    /// A main agent's plan was stored.
+    #[serde(rename = "turn.planned")]
+    TurnPlanned {
+        /// The turn's run.
+        run_id: RunId,
+        /// The plan, in order.
+        actions: Vec<PlannedAction>,
+    },
+    /// One action of a plan was carried out.
+    #[serde(rename = "turn.action_done")]
+    TurnActionDone {
+        /// The turn's run.
+        run_id: RunId,
+        /// Place in the plan.
+        index: u32,
+        /// Empty when it went well, else why not.
+        problem: Option<String>,
+    },
+}
+
+impl Event {
+    /// The event's name on the wire.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::WorldOpened { .. } => "world.opened",
+            Self::RoomCreated { .. } => "room.created",
+            Self::MessagePosted { .. } => "message.posted",
+            Self::TaskCreated { .. } => "task.created",
+            Self::TaskStatusChanged { .. } => "task.status_changed",
+            Self::TaskVerified { .. } => "task.verified",
+            Self::TaskStopRequested { .. } => "task.stop_requested",
+            Self::TaskOverridden { .. } => "task.overridden",
+            Self::TriggerRefused { .. } => "trigger.refused",
+            Self::QuestionOpened { .. } => "question.opened",
+            Self::QuestionClosed { .. } => "question.closed",
+            Self::SessionCreated { .. } => "session.created",
+            Self::RunQueued { .. } => "run.queued",
+            Self::RunMoved { .. } => "run.moved",
+            Self::RunAnswered { .. } => "run.answered",
+            Self::RunCancelRequested { .. } => "run.cancel_requested",
+            Self::RunEnded { .. } => "run.ended",
+            Self::GenerationStarted { .. } => "generation.started",
+            Self::GenerationMoved { .. } => "generation.moved",
+            Self::GenerationOpened { .. } => "generation.opened",
+            Self::GenerationInput { .. } => "generation.input",
+            Self::GenerationInputAccepted { .. } => "generation.input_accepted",
+            Self::GenerationNoted { .. } => "generation.noted",
+            Self::GenerationEnded { .. } => "generation.ended",
+            Self::GenerationCleaned { .. } => "generation.cleaned",
+            Self::AgentOutput { .. } => "agent.output",
+            Self::TurnPlanned { .. } => "turn.planned",
+            Self::TurnActionDone { .. } => "turn.action_done",
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The nouns of Rallypoint and what happens to them.
+//!
+//! Ids, states, commands, events and the items that pass between an agent and
+//! the engine. Nothing here performs IO, reads a clock or makes an id: time
+//! and ids are handed in by the shell.
+//!
+//! Wire form: camelCase keys, opaque string ids, integer Unix milliseconds.
+
+pub mod agent_io;
+pub mod command;
+pub mod completion;
+pub mod event;
+pub mod ids;
+pub mod limits;
+pub mod message;
+pub mod question;
+pub mod refusal;
+pub mod run;
+pub mod session;
+pub mod task;
+pub mod time;
+pub mod usage;

@@ -1,0 +1,82 @@
+//! Everything bounded has a name: the `limits` section of the configuration.
+
+use serde::{Deserialize, Serialize};
+
+/// Limits with their defaults. Times are milliseconds unless the name says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Limits {
+    /// Sub-agent runs at work at once (`lane.subagent`).
+    pub lane_subagent: u32,
+    /// Verifications at work at once (`lane.verifier`).
+    pub lane_verifier: u32,
+    /// Sub-agents that one task may have.
+    pub children_per_parent: u32,
+    /// Runs that may wait for a slot.
+    pub queue_depth: u32,
+    /// Corrective prompts after failed checks.
+    pub corrective_rounds: u32,
+    /// Continuing prompts and renewed starts of one run.
+    pub crash_budget: u32,
+    /// Boundary events of one session that reach its room.
+    pub round_trip_cap: u32,
+    /// Active time of a run in seconds; 0 means none.
+    pub run_timeout_seconds: u64,
+    /// Absolute time of an agent process in seconds; 0 means none.
+    pub hard_timeout_seconds: u64,
+    /// Time a question of a person waits.
+    pub question_deadline_minutes: u64,
+    /// Time a permission request waits.
+    pub permission_deadline_minutes: u64,
+    /// Time an agent may take to get ready.
+    pub setup_timeout_ms: i64,
+    /// Quiet time after the answer before the run's end is decided.
+    pub settle_ms: i64,
+    /// Time an agent has to answer a cancel.
+    pub cancel_grace_ms: i64,
+    /// Time a process tree has to go after TERM.
+    pub stop_grace_ms: i64,
+    /// Time one check may take.
+    pub verify_timeout_ms: i64,
+    /// Longest line of an agent in bytes.
+    pub line_bytes: usize,
+    /// Lines without a frame before an agent counts as garbled.
+    pub junk_lines: u64,
+    /// Longest text of a room message in bytes.
+    pub message_head_bytes: usize,
+    /// Unread spool on disk in bytes.
+    pub spool_max_bytes: u64,
+    /// Time a shim runs on without a daemon.
+    pub shim_ownerless_max_ms: u64,
+    /// Idle time after which a daemon that a command started ends.
+    pub daemon_idle_ms: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            lane_subagent: 8,
+            lane_verifier: 2,
+            children_per_parent: 5,
+            queue_depth: 32,
+            corrective_rounds: 3,
+            crash_budget: 3,
+            round_trip_cap: 32,
+            run_timeout_seconds: 0,
+            hard_timeout_seconds: 0,
+            question_deadline_minutes: 1_440,
+            permission_deadline_minutes: 60,
+            setup_timeout_ms: 60_000,
+            settle_ms: 250,
+            cancel_grace_ms: 5_000,
+            stop_grace_ms: 10_000,
+            verify_timeout_ms: 600_000,
+            line_bytes: 16 * 1024 * 1024,
+            junk_lines: 10_000,
+            message_head_bytes: 16 * 1024,
+            spool_max_bytes: 1024 * 1024 * 1024,
+            shim_ownerless_max_ms: 6 * 60 * 60 * 1000,
+            daemon_idle_ms: 10 * 60 * 1000,
+        }
+    }
+}

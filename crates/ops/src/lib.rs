@@ -1,0 +1,12 @@
+//! The one registry of operations.
+//!
+//! Each thing that a person or agent can do is declared here once: name, types
+//! with schema, role, method and path, command line verb. Front ends are
+//! generated from it or checked against it. Handlers live elsewhere.
+
+pub mod problem;
+pub mod registry;
+pub mod types;
+
+pub use problem::Problem;
+pub use registry::{Delivery, Method, OPERATIONS, Operation, Role};

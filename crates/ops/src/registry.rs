@@ -1,0 +1,126 @@
+//! The declarations.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::types;
+
+/// HTTP method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Changes something.
+    Post,
+}
+
+/// Who may call it. Until accounts exist every caller is an admin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// May look.
+    Viewer,
+    /// May steer work.
+    Operator,
+    /// May do everything.
+    Admin,
+}
+
+/// How the answer travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// One JSON body.
+    Body,
+    /// Server-sent events.
+    Stream,
+}
+
+/// One thing that can be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Stable name, `resource.verb`.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Who may.
+    pub role: Role,
+    /// Whether it destroys something, so that front ends ask first.
+    pub destructive: bool,
+    /// HTTP method.
+    pub method: Method,
+    /// HTTP path; `{name}` is a field of the input.
+    pub path: &'static str,
+    /// Words after `rally` that reach it, when the command line does.
+    pub cli: Option<&'static str>,
+    /// How the answer travels.
+    pub delivery: Delivery,
+    /// Schema of the input.
+    pub input: fn(&mut SchemaGenerator) -> Schema,
+    /// Schema of the output.
+    pub output: fn(&mut SchemaGenerator) -> Schema,
+}
+
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+macro_rules! operation {
+    ($name:literal, $summary:literal, $role:ident, $destructive:literal, $method:ident $path:literal,
+     $cli:expr, $delivery:ident, $input:ty => $output:ty) => {
+        Operation {
+            name: $name,
+            summary: $summary,
+            role: Role::$role,
+            destructive: $destructive,
+            method: Method::$method,
+            path: $path,
+            cli: $cli,
+            delivery: Delivery::$delivery,
+            input: schema::<$input>,
+            output: schema::<$output>,
+        }
+    };
+}
+
+/// Every operation there is.
+pub static OPERATIONS: &[Operation] = &[
+    operation!("daemon.status", "Show the daemon and what it holds", Viewer, false,
+        Get "/v1/daemon", Some("daemon status"), Body, types::Empty => types::DaemonStatus),
+    operation!("daemon.stop", "End the daemon; agents live on in their shims", Admin, false,
+        Post "/v1/daemon/stop", Some("daemon stop"), Body, types::Empty => types::Empty),
+    operation!("task.create", "Make a task and start its work", Operator, false,
+        Post "/v1/tasks", Some("run"), Body, types::CreateTaskInput => types::TaskView),
+    operation!("task.list", "List tasks, latest first", Viewer, false,
+        Get "/v1/tasks", Some("task list"), Body, types::ListTasksInput => types::TaskPage),
+    operation!("task.get", "Show one task, whole", Viewer, false,
+        Get "/v1/tasks/{taskId}", Some("task show"), Body, types::TaskRef => types::TaskView),
+    operation!("task.stop", "Stop all work on a task", Operator, true,
+        Post "/v1/tasks/{taskId}/stop", Some("task stop"), Body, types::StopTaskInput => types::TaskView),
+    operation!("task.retry", "Give a task another run in its last session", Operator, false,
+        Post "/v1/tasks/{taskId}/retry", Some("task retry"), Body, types::RetryTaskInput => types::TaskView),
+    operation!("task.override", "Accept or reject a result by name and reason", Operator, true,
+        Post "/v1/tasks/{taskId}/override", Some("task override"), Body, types::OverrideTaskInput => types::TaskView),
+    operation!("event.list", "Read the journal", Viewer, false,
+        Get "/v1/events", Some("task log"), Body, types::EventsInput => types::EventPage),
+    operation!("event.stream", "Follow the journal live", Viewer, false,
+        Get "/v1/events/stream", Some("task log --follow"), Stream, types::EventsInput => types::EventPage),
+    operation!("session.send", "Say something to a sub-agent", Operator, false,
+        Post "/v1/sessions/{sessionId}/send", Some("task send"), Body, types::SendInput => types::Empty),
+    operation!("question.list", "List what waits for an answer", Viewer, false,
+        Get "/v1/questions", Some("question list"), Body, types::ListQuestionsInput => types::QuestionList),
+    operation!("question.answer", "Answer a question, once", Operator, false,
+        Post "/v1/questions/{questionId}/answer", Some("question answer"), Body, types::AnswerInput => types::Empty),
+    operation!("room.list", "List rooms", Viewer, false,
+        Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
+    operation!("room.messages", "Read a room", Viewer, false,
+        Get "/v1/rooms/{roomId}/messages", Some("room show"), Body, types::RoomMessagesInput => types::MessagePage),
+    operation!("room.post", "Say something in a room", Operator, false,
+        Post "/v1/rooms/{roomId}/messages", Some("room post"), Body, types::PostMessageInput => types::Empty),
+    operation!("agent.list", "List agents and whether they are installed", Viewer, false,
+        Get "/v1/agents", Some("agents"), Body, types::Empty => types::AgentList),
+    operation!("result.get", "Read the full output of a run", Viewer, false,
+        Get "/v1/runs/{runId}/result", Some("result get"), Body, types::RunRef => types::ResultView),
+];
+
+/// The operation of this name.
+pub fn find(name: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.name == name)
+}

@@ -1,0 +1,506 @@
+//! Input and output types of the operations. Wire form: camelCase.
+
+use std::collections::BTreeMap;
+
+use rallypoint_model::event::ResultRef;
+use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::message::{Message, RoomKind};
+use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
+use rallypoint_model::session::{GenerationStatus, SessionStatus};
+use rallypoint_model::task::{AgentRequest, Criterion, Evidence, TaskReason, TaskStatus, Verdict};
+use rallypoint_model::time::Timestamp;
+use rallypoint_model::usage::{Measured, TokenCounts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nothing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Empty {}
+
+/// The daemon as it is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonStatus {
+    /// Program version.
+    pub version: String,
+    /// Process id.
+    pub pid: u32,
+    /// Absolute data folder.
+    pub data_folder: String,
+    /// Number of this decider's term.
+    pub epoch: u64,
+    /// Whether it ends by itself when idle.
+    pub ends_when_idle: bool,
+    /// Start time.
+    pub started_at: Timestamp,
+    /// Runs without an outcome.
+    pub open_runs: u32,
+    /// Questions without an answer.
+    pub open_questions: u32,
+    /// Agent processes.
+    pub generations: u32,
+    /// Generations whose processes could not all be ended.
+    pub unclean_generations: u32,
+    /// Last sequence number of the journal.
+    pub last_seq: i64,
+    /// Address of the TCP listener, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+}
+
+/// Make a task.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CreateTaskInput {
+    /// What is to be reached.
+    pub goal: String,
+    /// One line; the goal's first line when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Who is to work on it; one default agent when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentRequest>,
+    /// Absolute work folder; a scratch folder of the task when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The room that asks; the world's main room when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<RoomId>,
+    /// Commands that must exit 0 in the work folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+    /// Statements that a person accepts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept: Vec<String>,
+    /// Total time across the task's runs in milliseconds; 0 means none.
+    #[serde(default)]
+    pub timeout_ms: i64,
+    /// Take the result without proof; a person's override given beforehand.
+    #[serde(default)]
+    pub unchecked: bool,
+    /// Same key, same task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The caller's allow-listed environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// Name of the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<String>,
+    /// Where it came in; `api` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// Names a task.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskRef {
+    /// Its id.
+    pub task_id: TaskId,
+}
+
+/// Stop a task.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StopTaskInput {
+    /// Its id.
+    pub task_id: TaskId,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Give a task another run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RetryTaskInput {
+    /// Its id.
+    pub task_id: TaskId,
+    /// What to say to the session; "continue or report" when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Take or refuse a result by name and reason.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OverrideTaskInput {
+    /// Its id.
+    pub task_id: TaskId,
+    /// Take it, or refuse it.
+    pub passed: bool,
+    /// Who.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Say something to a session.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SendInput {
+    /// Its id.
+    pub session_id: SessionId,
+    /// The words.
+    pub text: String,
+    /// Who says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// A page of something, newest first unless said otherwise.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListTasksInput {
+    /// Only tasks of this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<TaskStatus>,
+    /// Rows at most; 100 when absent, 500 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A task in a list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskSummary {
+    /// Its id.
+    pub task_id: TaskId,
+    /// One line.
+    pub title: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Why it stands there.
+    pub reason: Option<TaskReason>,
+    /// The room that asked.
+    pub room_id: RoomId,
+    /// Sub-agents.
+    pub sessions: u32,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When something last happened.
+    pub updated_at: Timestamp,
+}
+
+/// Tasks.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskPage {
+    /// The rows.
+    pub items: Vec<TaskSummary>,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+}
+
+/// A sub-agent of a task.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    /// Its id.
+    pub session_id: SessionId,
+    /// Its key.
+    pub session_key: String,
+    /// Name in the room.
+    pub label: String,
+    /// Profile.
+    pub agent_type: String,
+    /// Status.
+    pub status: SessionStatus,
+    /// Its process, when it has one.
+    pub generation: Option<GenerationView>,
+    /// Boundary events that reached the room.
+    pub round_trips: u32,
+    /// Tool at work, when one is.
+    pub active_tool: Option<String>,
+    /// Tokens, or why they are not known.
+    pub usage: Measured<TokenCounts>,
+}
+
+/// An agent process.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GenerationView {
+    /// Its id.
+    pub generation_id: GenerationId,
+    /// How it stands.
+    pub status: GenerationStatus,
+    /// Frames understood.
+    pub frames: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    /// Its id.
+    pub run_id: RunId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Why it exists.
+    pub purpose: RunPurpose,
+    /// The run before it.
+    pub predecessor: Option<RunId>,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Its outcome.
+    pub outcome: Option<RunOutcome>,
+    /// Why.
+    pub reason: Option<OutcomeReason>,
+    /// Its full output, by reference.
+    pub result: Option<ResultRef>,
+    /// When it was accepted.
+    pub queued_at: Timestamp,
+    /// When its prompt was given to the agent.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A task, whole.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskView {
+    /// Its id.
+    pub task_id: TaskId,
+    /// One line.
+    pub title: String,
+    /// The goal as written.
+    pub goal: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Why it stands there.
+    pub reason: Option<TaskReason>,
+    /// The room that asked.
+    pub room_id: RoomId,
+    /// Work folder.
+    pub cwd: String,
+    /// What must hold.
+    pub criteria: Vec<Criterion>,
+    /// What was observed in the last round of checks.
+    pub evidence: Vec<Evidence>,
+    /// What it amounted to.
+    pub verdict: Option<Verdict>,
+    /// Rounds of checks so far.
+    pub rounds: u32,
+    /// Corrective prompts sent so far.
+    pub corrective_rounds: u32,
+    /// Sub-agents.
+    pub sessions: Vec<SessionView>,
+    /// Runs, oldest first.
+    pub runs: Vec<RunView>,
+    /// Questions that wait.
+    pub open_questions: Vec<QuestionView>,
+    /// Nothing more happens by itself: no open run, no check, no turn is due.
+    pub settled: bool,
+    /// Exit code of `rally run` for this state; absent while it is not settled.
+    pub exit_code: Option<i32>,
+    /// The main agent's last words on it.
+    pub last_reply: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A question.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionView {
+    /// Its id.
+    pub question_id: QuestionId,
+    /// What is asked.
+    pub question: QuestionKind,
+    /// Where it stands.
+    pub status: QuestionStatus,
+    /// The task that waits.
+    pub task_id: TaskId,
+    /// The session that waits.
+    pub session_id: Option<SessionId>,
+    /// Name of the session that waits.
+    pub label: Option<String>,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// When it expires.
+    pub deadline_at: Timestamp,
+}
+
+/// Which questions.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListQuestionsInput {
+    /// Only of this task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+}
+
+/// Questions.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionList {
+    /// The open ones, oldest first.
+    pub items: Vec<QuestionView>,
+}
+
+/// Answer a question.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerInput {
+    /// Its id.
+    pub question_id: QuestionId,
+    /// The answer.
+    pub answer: Answer,
+    /// Who answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// A room.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomView {
+    /// Its id.
+    pub room_id: RoomId,
+    /// Its kind.
+    pub kind: RoomKind,
+    /// Its title.
+    pub title: String,
+    /// Messages in it.
+    pub messages: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Rooms.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomList {
+    /// The rows.
+    pub items: Vec<RoomView>,
+}
+
+/// A page of a room.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoomMessagesInput {
+    /// The room; `main` names the world's own.
+    pub room_id: String,
+    /// Only messages of this task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// Rows at most; 100 when absent, 500 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Messages, newest first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessagePage {
+    /// The rows.
+    pub items: Vec<Message>,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+}
+
+/// Say something in a room.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PostMessageInput {
+    /// The room; `main` names the world's own.
+    pub room_id: String,
+    /// The words.
+    pub text: String,
+    /// Who says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Same key, same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// A part of the journal, oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EventsInput {
+    /// Only of this task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// Only of this room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<RoomId>,
+    /// Only after this sequence number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<i64>,
+    /// Rows at most; 100 when absent, 500 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Rows of the journal, each of the form described in `docs/events.md`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventPage {
+    /// The rows.
+    pub items: Vec<serde_json::Value>,
+    /// Sequence number to continue after, when there is more.
+    pub next_after: Option<i64>,
+}
+
+/// One kind of agent.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentView {
+    /// Name for `--agent`.
+    pub name: String,
+    /// Name for people.
+    pub title: String,
+    /// Whether it is part of this program.
+    pub built_in: bool,
+    /// Whether its program was found.
+    pub installed: bool,
+    /// Where, or what was looked for.
+    pub program: String,
+    /// How to install it, when it is not there.
+    pub install_hint: String,
+    /// How to log in.
+    pub login_hint: String,
+}
+
+/// Agents.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentList {
+    /// The rows.
+    pub items: Vec<AgentView>,
+}
+
+/// Names a run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunRef {
+    /// Its id.
+    pub run_id: RunId,
+}
+
+/// The full output of a run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultView {
+    /// Its run.
+    pub run_id: RunId,
+    /// Digest and size.
+    pub result: ResultRef,
+    /// The text.
+    pub text: String,
+}
