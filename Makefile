@@ -8,8 +8,10 @@ MAKEFLAGS += --no-builtin-rules
 # Rounds of `make crash`.
 N ?= 200
 
-# `yes` when cargo-nextest is installed; asked only by the targets that run tests.
-NEXTEST = $(shell cargo nextest --version >/dev/null 2>&1 && echo yes)
+# `yes` when cargo-nextest is installed; asked once and handed to the inner calls of make.
+ifndef NEXTEST
+export NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes || echo no)
+endif
 
 .PHONY: help run build tidy fmt-check lint check test crash fmt
 

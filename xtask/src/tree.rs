@@ -126,7 +126,8 @@ impl Tree {
 
 fn list_with_git(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     let output = Command::new("git")
-        .arg("-C")
+        // A checkout that belongs to somebody else (a mounted folder, seen by root) is listed too.
+        .args(["-c", "safe.directory=*", "-C"])
         .arg(root)
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .output()

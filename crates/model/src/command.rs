@@ -139,19 +139,6 @@ pub enum Command {
         /// Why.
         reason: String,
     },
-    /// Say something in a room.
-    PostMessage {
-        /// Which.
-        room_id: RoomId,
-        /// The words.
-        text: String,
-        /// Who says it.
-        by: String,
-        /// Where it came in.
-        source: String,
-        /// Same key, same message.
-        idempotency_key: Option<String>,
-    },
     /// The agent process of a generation runs under its shim.
     GenerationLaunched {
         /// Which.

@@ -373,6 +373,8 @@ pub enum Event {
         result: Option<ResultRef>,
         /// What the worker claims.
         claim: Option<CompletionReport>,
+        /// Its last words without the report, at most 2,000 characters.
+        summary: String,
         /// Last frame that counts.
         last_frame: u64,
     },
@@ -427,8 +429,10 @@ pub enum Event {
     GenerationNoted {
         /// Which.
         generation_id: GenerationId,
-        /// What, as a stable word.
+        /// What, as a stable word: `junk`, `oversized`, `stderr`, `agent`, `refused_method`.
         note: String,
+        /// How many, where it counts.
+        count: u64,
         /// Details for people.
         detail: String,
     },

@@ -112,8 +112,6 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
     operation!("room.messages", "Read a room", Viewer, false,
         Get "/v1/rooms/{roomId}/messages", Some("room show"), Body, types::RoomMessagesInput => types::MessagePage),
-    operation!("room.post", "Say something in a room", Operator, false,
-        Post "/v1/rooms/{roomId}/messages", Some("room post"), Body, types::PostMessageInput => types::Empty),
     operation!("agent.list", "List agents and whether they are installed", Viewer, false,
         Get "/v1/agents", Some("agents"), Body, types::Empty => types::AgentList),
     operation!("result.get", "Read the full output of a run", Viewer, false,

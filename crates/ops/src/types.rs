@@ -413,22 +413,6 @@ pub struct MessagePage {
     pub next_cursor: Option<String>,
 }
 
-/// Say something in a room.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PostMessageInput {
-    /// The room; `main` names the world's own.
-    pub room_id: String,
-    /// The words.
-    pub text: String,
-    /// Who says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Same key, same message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotency_key: Option<String>,
-}
-
 /// A part of the journal, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

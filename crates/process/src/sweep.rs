@@ -35,8 +35,12 @@ pub fn find_marked(marker: &str) -> Vec<ProcessIdentity> {
     find(|value| value == marker.as_bytes())
 }
 
-/// Living processes whose marker starts with `prefix`, without this process. For a data folder's own prefix.
+/// Living processes whose marker starts with `prefix`, without this process. For a data folder's own prefix; an empty
+/// one finds nothing, or it would find the agents of every daemon on the machine.
 pub fn find_marked_prefix(prefix: &str) -> Vec<ProcessIdentity> {
+    if prefix.is_empty() {
+        return Vec::new();
+    }
     find(|value| value.starts_with(prefix.as_bytes()))
 }
 
@@ -77,7 +81,10 @@ pub async fn sweep(marker: &str, grace: Duration) -> SweepReport {
         if now >= kill_at {
             killed.extend(kill_identities(&alive, Signal::Kill));
         } else {
-            let fresh: Vec<_> = alive.into_iter().filter(|identity| asked.insert(*identity)).collect();
+            let fresh: Vec<_> = alive
+                .into_iter()
+                .filter(|identity| asked.insert(*identity))
+                .collect();
             kill_identities(&fresh, Signal::Terminate);
         }
         tokio::time::sleep(LOOK_AGAIN).await;
@@ -101,9 +108,11 @@ fn find(wanted: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentity> {
 }
 
 fn marker_of(environment: &[u8]) -> Option<&[u8]> {
-    environment
-        .split(|byte| *byte == 0)
-        .find_map(|entry| entry.strip_prefix(RUN_MARKER_VARIABLE.as_bytes())?.strip_prefix(b"="))
+    environment.split(|byte| *byte == 0).find_map(|entry| {
+        entry
+            .strip_prefix(RUN_MARKER_VARIABLE.as_bytes())?
+            .strip_prefix(b"=")
+    })
 }
 
 #[cfg(test)]
@@ -112,14 +121,23 @@ mod tests {
 
     #[test]
     fn the_marker_is_matched_as_a_whole_variable() {
-        assert_eq!(marker_of(b"A=1\0RALLY_GENERATION=x/1\0B=2\0"), Some(b"x/1".as_slice()));
-        assert_eq!(marker_of(b"XRALLY_GENERATION=x\0RALLY_GENERATIONS=y\0A=RALLY_GENERATION=z\0"), None);
+        assert_eq!(
+            marker_of(b"A=1\0RALLY_GENERATION=x/1\0B=2\0"),
+            Some(b"x/1".as_slice())
+        );
+        assert_eq!(
+            marker_of(b"XRALLY_GENERATION=x\0RALLY_GENERATIONS=y\0A=RALLY_GENERATION=z\0"),
+            None
+        );
     }
 
     #[test]
     fn a_recycled_pid_is_not_signalled() {
         let own = ProcessIdentity::of(std::process::id()).unwrap();
-        let stranger = ProcessIdentity { start_time: own.start_time + 1, ..own };
+        let stranger = ProcessIdentity {
+            start_time: own.start_time + 1,
+            ..own
+        };
         assert!(process_alive(own));
         assert!(!process_alive(stranger));
         assert_eq!(kill_identities(&[stranger], Signal::Kill), Vec::new());

@@ -113,22 +113,12 @@ mod tests {
 
     #[test]
     fn a_secret_that_is_part_of_the_placeholder_gets_blocks() -> Result<(), MatcherError> {
-        for value in [
-            "redacted",
-            "[redacted",
-            "[redacted]",
-            "edacte",
-            "xxxxx[",
-            "xxxx[red",
-            "]xxxxx",
-            "a[redacted]b",
-        ] {
-            let text = chosen("API_KEY", &[value, "[redacted:secret]"])?;
-            assert!(
-                text == "███" || text == "[redacted:API_KEY]" || text == "[redacted]",
-                "{value} {text}"
-            );
-            assert!(!text.contains(value));
+        // Those that only touch the shortest placeholder do not matter to the one with the name.
+        for value in ["[redacted]", "a[redacted]b"] {
+            assert_eq!(chosen("API_KEY", &[value])?, "[redacted:API_KEY]", "{value}");
+        }
+        for value in ["redacted", "[redacted", "edacte", "xxxxx[", "xxxx[red", "]xxxxx"] {
+            assert_eq!(chosen("API_KEY", &[value])?, "███", "{value}");
         }
         assert_eq!(chosen("API_KEY", &["redacted"])?, "███");
         assert_eq!(chosen("API_KEY", &["redacted", "██████"])?, "▉▉▉");

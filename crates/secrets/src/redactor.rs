@@ -48,7 +48,7 @@ pub(crate) struct Known {
 }
 
 impl Redactor {
-    /// Builds the search for all forms of all secrets. Takes some milliseconds for a private key, so build one per
+    /// Builds the search for all forms of all secrets. Takes some tens of milliseconds for a private key, so build one per
     /// change of the set, not one per text.
     pub fn new(set: SecretSet) -> Self {
         Self::with_limit(set, MAX_FORM_BYTES)

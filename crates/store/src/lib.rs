@@ -1,1 +1,98 @@
-//! placeholder
+//! What is kept: journal, projections, unique keys, cursors and full outputs,
+//! on SQLite.
+//!
+//! One writer: whoever holds [`Store`] holds the folder's lock. A batch of
+//! changes is one transaction; nothing of it is told before it is committed.
+//! Readers open the same file read-only.
+
+pub mod error;
+pub mod folder;
+pub mod query;
+pub mod schema;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use rallypoint_engine::changes::Changes;
+use rallypoint_engine::state::State;
+use rallypoint_model::event::EventRecord;
+use rusqlite::Connection;
+
+pub use error::StoreError;
+pub use folder::FolderLock;
+pub use query::Reader;
+
+/// Name of the database file in the data folder.
+pub const DATABASE_FILE: &str = "rally.db";
+
+/// Whether unique keys are enforced by the database. Off only in tests that prove their worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyEnforcement {
+    /// As always.
+    Unique,
+    /// Fault switch: the unique index is dropped.
+    Dropped,
+}
+
+/// The writer's side.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    epoch: u64,
+    _lock: FolderLock,
+}
+
+impl Store {
+    /// Opens or makes the store of a data folder and begins a new term.
+    ///
+    /// Takes the folder's lock first; the term's number is raised in the first
+    /// transaction, before anything else is read or written.
+    pub fn open(folder: &Path, keys: KeyEnforcement) -> Result<Self, StoreError> {
+        let lock = FolderLock::take(folder)?;
+        let path = folder.join(DATABASE_FILE);
+        let mut connection = schema::open_writer(&path)?;
+        schema::migrate(&mut connection)?;
+        let epoch = schema::raise_epoch(&mut connection)?;
+        if keys == KeyEnforcement::Dropped {
+            connection.execute_batch(schema::DROP_UNIQUE_KEYS)?;
+        }
+        Ok(Self { connection, path, epoch, _lock: lock })
+    }
+
+    /// Number of this term.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The database file, for readers.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes one batch as one transaction and numbers its events. After an
+    /// error nothing of it is stored.
+    pub fn commit(&mut self, changes: &mut Changes, state: &State) -> Result<(), StoreError> {
+        write::commit(&mut self.connection, changes, state)
+    }
+
+    /// The live state as it is stored.
+    pub fn load(&self) -> Result<State, StoreError> {
+        query::load_state(&self.connection)
+    }
+
+    /// The whole journal, in order. For rebuilding and for tests.
+    pub fn journal(&self) -> Result<Vec<EventRecord>, StoreError> {
+        query::journal(&self.connection)
+    }
+
+    /// Last number of the journal.
+    pub fn last_seq(&self) -> Result<i64, StoreError> {
+        query::last_seq(&self.connection)
+    }
+
+    /// A reader on the same file.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        Reader::open(&self.path)
+    }
+}

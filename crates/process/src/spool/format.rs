@@ -100,7 +100,12 @@ impl RecordHeader {
 }
 
 /// The caller has checked that `bytes` is no longer than [`RECORD_MAX_BYTES`], so its length fits.
-pub(super) fn encode_record_header(kind: RecordKind, seq: u64, at_ms: i64, bytes: &[u8]) -> [u8; RECORD_HEADER_BYTES] {
+pub(super) fn encode_record_header(
+    kind: RecordKind,
+    seq: u64,
+    at_ms: i64,
+    bytes: &[u8],
+) -> [u8; RECORD_HEADER_BYTES] {
     let crc = checksum(kind.number(), seq, at_ms, bytes);
     let mut header = [0; RECORD_HEADER_BYTES];
     let fields = (bytes.len() as u32)
@@ -118,7 +123,10 @@ pub(super) fn encode_record_header(kind: RecordKind, seq: u64, at_ms: i64, bytes
 
 pub(super) fn encode_segment_header() -> [u8; SEGMENT_HEADER_BYTES] {
     let mut header = [0; SEGMENT_HEADER_BYTES];
-    for (slot, byte) in header.iter_mut().zip(MAGIC.into_iter().chain(FORMAT_VERSION.to_le_bytes())) {
+    for (slot, byte) in header
+        .iter_mut()
+        .zip(MAGIC.into_iter().chain(FORMAT_VERSION.to_le_bytes()))
+    {
         *slot = byte;
     }
     header

@@ -12,8 +12,8 @@ use crate::spool::format::{
 };
 use crate::spool::segments::{list_segments, segment_path};
 
-/// Bytes asked for in one read: a few full output records.
-const READ_AHEAD_BYTES: usize = 256 * 1024;
+/// Bytes asked for in one read: many small records, or a full output record in two reads.
+const READ_AHEAD_BYTES: usize = 64 * 1024;
 
 /// One record and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +42,11 @@ pub struct SpoolReader {
 struct Segment {
     file: File,
     start: u64,
-    /// What was read ahead; its first byte stands at `SpoolReader::position`, minus `consumed`.
+    /// What was read ahead is `consumed..filled` of it, the first byte of that stands at the reader's position. Empty
+    /// while there is nothing to read: a reader waits far longer than it reads, and a daemon has one per agent.
     buffer: Vec<u8>,
     consumed: usize,
+    filled: usize,
 }
 
 impl SpoolReader {
@@ -68,14 +70,25 @@ impl SpoolReader {
     }
 
     /// The next record; `None` when there is none yet. After an error the reader stays where it is.
-    #[expect(clippy::should_implement_trait, reason = "`None` is not the end here: a later call may return a record")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "`None` is not the end here: a later call may return a record"
+    )]
     pub fn next(&mut self) -> Result<Option<SpoolRecord>, SpoolError> {
         loop {
             if self.segment.is_none() && !self.find_segment()? {
                 return Ok(None);
             }
-            if let Some(record) = self.read_record()? {
-                return Ok(Some(record));
+            let record = match self.read_record() {
+                // What was read ahead may be half of a write that failed and half of its repetition.
+                Err(SpoolError::Corrupt { .. }) => {
+                    self.segment.iter_mut().for_each(Segment::forget);
+                    self.read_record()?
+                }
+                outcome => outcome?,
+            };
+            if record.is_some() {
+                return Ok(record);
             }
             if !self.move_to_next_segment()? {
                 return Ok(None);
@@ -86,7 +99,12 @@ impl SpoolReader {
     /// Opens the segment that holds the position and skips its header; `false` when it is not written yet.
     fn find_segment(&mut self) -> Result<bool, SpoolError> {
         let starts = list_segments(&self.folder)?;
-        let Some(start) = starts.iter().rev().find(|start| **start <= self.position).copied() else {
+        let Some(start) = starts
+            .iter()
+            .rev()
+            .find(|start| **start <= self.position)
+            .copied()
+        else {
             return if self.position == 0 && starts.is_empty() {
                 Ok(false)
             } else {
@@ -110,7 +128,9 @@ impl SpoolReader {
         let mut header = [0; SEGMENT_HEADER_BYTES];
         match file.read_exact_at(&mut header, 0) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && is_newest && self.position == start => {
+            Err(error)
+                if error.kind() == io::ErrorKind::UnexpectedEof && is_newest && self.position == start =>
+            {
                 return Ok(false);
             }
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -147,6 +167,7 @@ impl SpoolReader {
             start,
             buffer: Vec::new(),
             consumed: 0,
+            filled: 0,
         });
         Ok(true)
     }
@@ -157,43 +178,31 @@ impl SpoolReader {
         let Some(segment) = self.segment.as_mut() else {
             return Ok(None);
         };
-        let io_failed = |source| SpoolError::Io {
-            path: segment_path(&self.folder, segment.start),
+        let (folder, start) = (&self.folder, segment.start);
+        let failed = |source| SpoolError::Io {
+            path: segment_path(folder, start),
             source,
         };
-        let header = match segment.peek(position, RECORD_HEADER_BYTES) {
-            Ok(bytes) => bytes.and_then(RecordHeader::decode),
-            Err(error) => return Err(io_failed(error)),
-        };
-        let Some(header) = header else {
+        let header = segment.peek(position, RECORD_HEADER_BYTES).map_err(failed)?;
+        let Some(header) = header.and_then(RecordHeader::decode) else {
             return Ok(None);
         };
         let Some(kind) = RecordKind::from_number(header.kind) else {
-            let rest_is_zero = segment.rest_is_zero(position);
             // A file that was made longer but not filled before power went is a torn tail like any other.
-            return match rest_is_zero {
-                Ok(true) => Ok(None),
-                Ok(false) => Err(corrupt(position, "unknown kind of record")),
-                Err(source) => Err(SpoolError::Io {
-                    path: segment_path(&self.folder, segment.start),
-                    source,
-                }),
+            return if segment.rest_is_zero(position).map_err(failed)? {
+                Ok(None)
+            } else {
+                Err(corrupt(position, "unknown kind of record"))
             };
         };
         if header.length > RECORD_MAX_BYTES {
             return Err(corrupt(position, "impossible length"));
         }
         let size = RECORD_HEADER_BYTES + header.length;
-        let bytes = match segment.peek(position, size) {
-            Ok(Some(record)) => record.get(RECORD_HEADER_BYTES..).unwrap_or_default().to_vec(),
-            Ok(None) => return Ok(None),
-            Err(source) => {
-                return Err(SpoolError::Io {
-                    path: segment_path(&self.folder, segment.start),
-                    source,
-                });
-            }
+        let Some(record) = segment.peek(position, size).map_err(failed)? else {
+            return Ok(None);
         };
+        let bytes = record.get(RECORD_HEADER_BYTES..).unwrap_or_default().to_vec();
         if !header.fits(&bytes) {
             return if segment.ends_at(position + size as u64) {
                 // Whatever comes last may be a write that power or a crash of the machine cut short.
@@ -225,7 +234,11 @@ impl SpoolReader {
         };
         segment.forget();
         let path = segment_path(&self.folder, segment.start);
-        let length = segment.file.metadata().map_err(|source| SpoolError::Io { path, source })?.len();
+        let length = segment
+            .file
+            .metadata()
+            .map_err(|source| SpoolError::Io { path, source })?
+            .len();
         let end = segment.start + length;
         if !segment_path(&self.folder, end).exists() {
             return Ok(false);
@@ -243,18 +256,18 @@ impl SpoolReader {
 impl Segment {
     /// The `count` bytes at `position`, or `None` when the file ends before.
     fn peek(&mut self, position: u64, count: usize) -> io::Result<Option<&[u8]>> {
-        while self.buffer.len() - self.consumed < count {
-            self.buffer.drain(..self.consumed);
+        while self.filled - self.consumed < count {
+            self.buffer.copy_within(self.consumed..self.filled, 0);
+            self.filled -= self.consumed;
             self.consumed = 0;
-            let have = self.buffer.len();
-            let want = have + READ_AHEAD_BYTES.max(count - have);
-            self.buffer.resize(want, 0);
-            let offset = position - self.start + have as u64;
-            let read = self.file.read_at(self.buffer.get_mut(have..).unwrap_or_default(), offset);
-            self.buffer.truncate(have + read.as_ref().copied().unwrap_or(0));
-            match read {
+            if self.buffer.len() < count.max(READ_AHEAD_BYTES) {
+                self.buffer.resize(count.max(READ_AHEAD_BYTES), 0);
+            }
+            let offset = position - self.start + self.filled as u64;
+            let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
+            match self.file.read_at(room, offset) {
                 Ok(0) => return Ok(None),
-                Ok(_) => {}
+                Ok(read) => self.filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -264,50 +277,67 @@ impl Segment {
 
     fn consume(&mut self, count: usize) {
         self.consumed += count;
-        if self.consumed == self.buffer.len() {
-            self.forget();
+        if self.buffer.len() > READ_AHEAD_BYTES && self.filled - self.consumed <= READ_AHEAD_BYTES {
+            // A long input was read: its room goes back.
+            self.buffer = self
+                .buffer
+                .get(self.consumed..self.filled)
+                .unwrap_or_default()
+                .to_vec();
+            self.filled = self.buffer.len();
+            self.consumed = 0;
         }
     }
 
     /// Drops what was read ahead, so that bytes the writer cut off and wrote anew are read anew.
     fn forget(&mut self) {
         self.consumed = 0;
-        self.buffer.clear();
-        self.buffer.shrink_to(READ_AHEAD_BYTES);
+        self.filled = 0;
+        self.buffer = Vec::new();
     }
 
     fn ends_at(&self, position: u64) -> bool {
-        self.file.metadata().is_ok_and(|metadata| self.start + metadata.len() <= position)
+        self.file
+            .metadata()
+            .is_ok_and(|metadata| self.start + metadata.len() <= position)
     }
 
     /// Whether a record that was not whole a moment ago is whole now that the segment is final.
     fn has_record_at(&mut self, position: u64, end: u64) -> bool {
-        let header = self.peek(position, RECORD_HEADER_BYTES).ok().flatten().and_then(RecordHeader::decode);
+        let header = self
+            .peek(position, RECORD_HEADER_BYTES)
+            .ok()
+            .flatten()
+            .and_then(RecordHeader::decode);
         header.is_some_and(|header| {
             let whole = position + (RECORD_HEADER_BYTES + header.length) as u64 <= end;
-            whole && matches!(self.peek(position, RECORD_HEADER_BYTES + header.length), Ok(Some(record))
+            whole
+                && matches!(self.peek(position, RECORD_HEADER_BYTES + header.length), Ok(Some(record))
                 if header.fits(record.get(RECORD_HEADER_BYTES..).unwrap_or_default()))
         })
     }
 
     fn rest_is_zero(&mut self, position: u64) -> io::Result<bool> {
         let mut offset = position - self.start;
-        let mut chunk = vec![0; OUTPUT_CHUNK];
+        let mut chunk = [0; 4096];
         loop {
             let read = self.file.read_at(&mut chunk, offset)?;
             if read == 0 {
                 self.forget();
                 return Ok(true);
             }
-            if chunk.get(..read).unwrap_or_default().iter().any(|byte| *byte != 0) {
+            if chunk
+                .get(..read)
+                .unwrap_or_default()
+                .iter()
+                .any(|byte| *byte != 0)
+            {
                 return Ok(false);
             }
             offset += read as u64;
         }
     }
 }
-
-const OUTPUT_CHUNK: usize = 64 * 1024;
 
 fn corrupt(position: u64, reason: &'static str) -> SpoolError {
     SpoolError::Corrupt { position, reason }

@@ -1,0 +1,179 @@
+//! Token numbers in the forms that agents report them.
+//!
+//! Besides the protocol's own `usage` there are `_meta.quota.token_count`
+//! (codex-acp, claude-agent-acp, Gemini CLI) and `_meta.usage` (Qwen Code, on a
+//! message chunk, once per model call). Names differ as well.
+
+use serde_json::{Map, Value};
+
+use rallypoint_model::usage::{TokenCounts, UsageKind};
+
+use super::lenient;
+
+const INPUT: &[&str] = &["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];
+const OUTPUT: &[&str] = &[
+    "outputTokens",
+    "output_tokens",
+    "completionTokens",
+    "completion_tokens",
+];
+const REASONING: &[&str] = &[
+    "thoughtTokens",
+    "thought_tokens",
+    "thoughtsTokens",
+    "reasoningTokens",
+];
+/// In the naming of this provider's interface, reasoning is a part of the output.
+const REASONING_WITHIN_OUTPUT: &[&str] = &["reasoningOutputTokens", "reasoning_output_tokens"];
+const CACHE_READ: &[&str] = &[
+    "cachedReadTokens",
+    "cached_read_tokens",
+    "cachedInputTokens",
+    "cached_input_tokens",
+    "cachedTokens",
+    "cached_tokens",
+];
+const CACHE_WRITE: &[&str] = &["cachedWriteTokens", "cached_write_tokens"];
+const TOTAL: &[&str] = &["totalTokens", "total_tokens"];
+
+/// The tokens in an answer to a prompt.
+pub(super) fn of_answer(result: &Value) -> Option<TokenCounts> {
+    let meta = result.get("_meta");
+    let quota = meta.and_then(|meta| meta.get("quota"));
+    result
+        .get("usage")
+        .and_then(of_object)
+        .or_else(|| {
+            quota
+                .and_then(|quota| quota.get("token_count"))
+                .and_then(of_object)
+        })
+        .or_else(|| of_meta_usage(meta))
+}
+
+/// The tokens in an update's `_meta.usage`.
+pub(super) fn of_meta_usage(meta: Option<&Value>) -> Option<TokenCounts> {
+    meta.and_then(|meta| meta.get("usage")).and_then(of_object)
+}
+
+/// Adds what one model call reported to what the turn has so far.
+pub(super) fn noted(so_far: Option<TokenCounts>, call: TokenCounts, kind: UsageKind) -> Option<TokenCounts> {
+    match (kind, so_far) {
+        (UsageKind::None, _) => None,
+        (UsageKind::PerTurn, Some(sum)) => Some(TokenCounts {
+            input: sum.input.saturating_add(call.input),
+            output: sum.output.saturating_add(call.output),
+            reasoning: sum.reasoning.saturating_add(call.reasoning),
+            cache_read: sum.cache_read.saturating_add(call.cache_read),
+            cache_write: sum.cache_write.saturating_add(call.cache_write),
+        }),
+        (UsageKind::PerTurn | UsageKind::Cumulative | UsageKind::LastCall, _) => Some(call),
+    }
+}
+
+fn of_object(value: &Value) -> Option<TokenCounts> {
+    let object = value.as_object()?;
+    let input = first(object, INPUT);
+    let output = first(object, OUTPUT);
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let within = first(object, REASONING_WITHIN_OUTPUT);
+    let mut counts = TokenCounts {
+        input: input.unwrap_or(0),
+        output: output.unwrap_or(0),
+        reasoning: within.or_else(|| first(object, REASONING)).unwrap_or(0),
+        cache_read: first(object, CACHE_READ).unwrap_or(0),
+        cache_write: first(object, CACHE_WRITE).unwrap_or(0),
+    };
+    let total = first(object, TOTAL);
+    if within.is_some() || total.is_some_and(|total| total == counts.input.saturating_add(counts.output)) {
+        counts.output = counts.output.saturating_sub(counts.reasoning);
+    }
+    Some(counts)
+}
+
+fn first(object: &Map<String, Value>, names: &[&str]) -> Option<u64> {
+    names
+        .iter()
+        .find_map(|name| object.get(*name).and_then(lenient::count))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_protocols_own_usage_comes_first() {
+        let result = json!({"stopReason": "end_turn",
+            "usage": {"inputTokens": 11, "outputTokens": 7, "cachedReadTokens": 3, "cachedWriteTokens": 2, "totalTokens": 23},
+            "_meta": {"quota": {"token_count": {"inputTokens": 99, "outputTokens": 99}}}});
+        let expected = TokenCounts {
+            input: 11,
+            output: 7,
+            reasoning: 0,
+            cache_read: 3,
+            cache_write: 2,
+        };
+        assert_eq!(of_answer(&result), Some(expected));
+    }
+
+    #[test]
+    fn quota_and_meta_usage_are_read() {
+        let quota = json!({"_meta": {"quota": {"token_count": {"input_tokens": 22, "output_tokens": 14}}}});
+        assert_eq!(
+            of_answer(&quota).map(|counts| (counts.input, counts.output)),
+            Some((22, 14))
+        );
+        let meta = json!({"usage": null, "_meta": {"usage": {"promptTokens": 5.0, "completionTokens": 6}}});
+        assert_eq!(
+            of_answer(&meta).map(|counts| (counts.input, counts.output)),
+            Some((5, 6))
+        );
+    }
+
+    #[test]
+    fn reasoning_is_counted_once() {
+        let apart =
+            json!({"usage": {"inputTokens": 10, "outputTokens": 5, "thoughtTokens": 3, "totalTokens": 18}});
+        assert_eq!(of_answer(&apart).map(|counts| counts.total()), Some(18));
+        let within = json!({"usage": {"inputTokens": 10, "outputTokens": 5, "reasoningOutputTokens": 3}});
+        assert_eq!(of_answer(&within).map(|counts| counts.total()), Some(15));
+        let within =
+            json!({"usage": {"inputTokens": 10, "outputTokens": 5, "thoughtTokens": 3, "totalTokens": 15}});
+        assert_eq!(
+            of_answer(&within).map(|counts| (counts.output, counts.total())),
+            Some((2, 15))
+        );
+    }
+
+    #[test]
+    fn nothing_known_is_nothing_and_never_zero() {
+        for raw in [
+            json!({}),
+            json!({"usage": {}}),
+            json!({"usage": "many"}),
+            json!({"usage": {"inputTokens": -4}}),
+        ] {
+            assert_eq!(of_answer(&raw), None, "{raw}");
+        }
+    }
+
+    #[test]
+    fn calls_of_a_turn_add_up_only_when_they_are_per_turn() {
+        let call = TokenCounts {
+            input: 1,
+            output: 2,
+            ..TokenCounts::default()
+        };
+        let twice = noted(Some(call.clone()), call.clone(), UsageKind::PerTurn);
+        assert_eq!(twice.map(|counts| counts.total()), Some(6));
+        assert_eq!(
+            noted(Some(call.clone()), call.clone(), UsageKind::LastCall),
+            Some(call.clone())
+        );
+        assert_eq!(noted(None, call, UsageKind::None), None);
+    }
+}

@@ -1,0 +1,176 @@
+use agent_client_protocol_schema::v1::{
+    AgentRequest, ClientNotification, ClientRequest, ContentBlock, JsonRpcMessage, Request, RequestId,
+    RequestPermissionOutcome, RequestPermissionResponse, Response,
+};
+use serde_json::Value;
+
+use rallypoint_model::agent_io::PromptPart;
+
+use super::*;
+
+fn line_of(input: &AgentInput) -> String {
+    let bytes = encode(input, 41);
+    let text = String::from_utf8(bytes).unwrap();
+    let line = text.strip_suffix('\n').unwrap();
+    assert!(!line.contains('\n'));
+    line.to_owned()
+}
+
+/// The request as the schema crate reads it.
+fn request_of(input: &AgentInput) -> ClientRequest {
+    let message: JsonRpcMessage<Request<Value>> = serde_json::from_str(&line_of(input)).unwrap();
+    let request = message.into_inner();
+    assert_eq!(request.id, RequestId::Number(41));
+    ClientRequest::from_method_and_params(&request.method, &request.params.unwrap()).unwrap()
+}
+
+#[test]
+fn the_hello_advertises_what_we_serve_and_nothing_else() {
+    let ClientRequest::InitializeRequest(hello) = request_of(&AgentInput::Initialize) else {
+        panic!()
+    };
+    assert_eq!(hello.protocol_version, ProtocolVersion::V1);
+    let capabilities = hello.client_capabilities;
+    assert!(!capabilities.terminal && !capabilities.fs.read_text_file && !capabilities.fs.write_text_file);
+    assert!(capabilities.plan.is_some() && capabilities.subagents.is_some());
+    assert!(capabilities.session.unwrap().notices.is_some());
+    let info = hello.client_info.unwrap();
+    assert_eq!(
+        (info.name.as_str(), info.version.as_str()),
+        ("rallypoint", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn a_session_has_a_folder_and_no_servers() {
+    let ClientRequest::NewSessionRequest(new) = request_of(&AgentInput::NewSession {
+        cwd: "/w/ä b".to_owned(),
+    }) else {
+        panic!()
+    };
+    assert_eq!(new.cwd.to_str(), Some("/w/ä b"));
+    assert!(new.mcp_servers.is_empty());
+    assert!(line_of(&AgentInput::NewSession { cwd: "/w".to_owned() }).contains("\"mcpServers\":[]"));
+}
+
+#[test]
+fn each_part_of_a_prompt_is_a_marked_block() {
+    let parts = [
+        PromptPart::Goal,
+        PromptPart::Criteria,
+        PromptPart::Task,
+        PromptPart::Message,
+        PromptPart::Evidence,
+        PromptPart::Frame,
+    ];
+    let blocks = parts
+        .map(|part| PromptBlock {
+            part,
+            text: format!("{}\nline", part.as_str()),
+        })
+        .to_vec();
+    let input = AgentInput::Prompt {
+        agent_session_id: "s-1".to_owned(),
+        blocks,
+    };
+    let ClientRequest::PromptRequest(prompt) = request_of(&input) else {
+        panic!()
+    };
+    assert_eq!(prompt.session_id, SessionId::new("s-1"));
+    let seen: Vec<(String, Value)> = prompt
+        .prompt
+        .into_iter()
+        .map(|block| match block {
+            ContentBlock::Text(text) => (text.text, text.meta.unwrap()[PART_META_KEY].clone()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    for (part, (text, mark)) in parts.iter().zip(seen) {
+        assert_eq!(
+            (text, mark),
+            (format!("{}\nline", part.as_str()), Value::from(part.as_str()))
+        );
+    }
+}
+
+#[test]
+fn an_option_is_set_and_a_cancel_has_no_id() {
+    let input = AgentInput::SetConfigOption {
+        agent_session_id: "s".to_owned(),
+        config_id: "mode".to_owned(),
+        value: "plan".to_owned(),
+    };
+    let ClientRequest::SetSessionConfigOptionRequest(set) = request_of(&input) else {
+        panic!()
+    };
+    assert_eq!(set.config_id.to_string(), "mode");
+    let line: Value = serde_json::from_str(&line_of(&AgentInput::Cancel {
+        agent_session_id: "s".to_owned(),
+    }))
+    .unwrap();
+    assert!(line.get("id").is_none());
+    let cancel = ClientNotification::from_method_and_params("session/cancel", &line["params"]).unwrap();
+    assert!(
+        matches!(cancel, ClientNotification::CancelNotification(cancel) if cancel.session_id == SessionId::new("s"))
+    );
+}
+
+#[test]
+fn a_permission_is_answered_under_the_agents_own_id() {
+    let answer = |request_id: &str, option_id: Option<&str>| {
+        let input = AgentInput::AnswerPermission {
+            request_id: request_id.to_owned(),
+            option_id: option_id.map(str::to_owned),
+        };
+        let message: JsonRpcMessage<Response<RequestPermissionResponse>> =
+            serde_json::from_str(&line_of(&input)).unwrap();
+        match message.into_inner() {
+            Response::Result { id, result } => (id, result.outcome),
+            Response::Error { error, .. } => panic!("{error:?}"),
+        }
+    };
+    let (id, outcome) = answer("0", Some("allow"));
+    assert_eq!(id, RequestId::Number(0));
+    assert!(
+        matches!(outcome, RequestPermissionOutcome::Selected(choice) if choice.option_id.to_string() == "allow")
+    );
+    let (id, outcome) = answer("\"u-1\"", None);
+    assert_eq!(id, RequestId::Str("u-1".to_owned()));
+    assert_eq!(outcome, RequestPermissionOutcome::Cancelled);
+}
+
+#[test]
+fn ids_of_odd_forms_go_back_unchanged() {
+    let line = |request_id: &str| {
+        line_of(&AgentInput::RefuseMethod {
+            request_id: request_id.to_owned(),
+            method: "fs/x".to_owned(),
+        })
+    };
+    for id in ["1.50", "12345678901234567890123", "\"\\u0041\""] {
+        assert!(line(id).contains(&format!("\"id\":{id},")), "{}", line(id));
+    }
+    assert!(line("no json").contains("\"id\":\"no json\""));
+}
+
+#[test]
+fn a_method_that_is_not_served_is_refused() {
+    let input = AgentInput::RefuseMethod {
+        request_id: "7".to_owned(),
+        method: "fs/read_text_file".to_owned(),
+    };
+    let message: JsonRpcMessage<Response<Value>> = serde_json::from_str(&line_of(&input)).unwrap();
+    let Response::Error { id, error } = message.into_inner() else {
+        panic!()
+    };
+    assert_eq!((id, i32::from(error.code)), (RequestId::Number(7), -32601));
+    assert!(error.message.contains("fs/read_text_file"));
+}
+
+/// What our own agents ask is what the schema knows; see `agent_side`.
+#[test]
+fn the_oracle_knows_a_permission_request() {
+    let params = serde_json::json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
+    let request = AgentRequest::from_method_and_params("session/request_permission", &params).unwrap();
+    assert!(matches!(request, AgentRequest::RequestPermissionRequest(_)));
+}

@@ -1,0 +1,106 @@
+//! How to start and trust each kind of agent program, as data.
+//!
+//! The built-in profiles are the files in `profiles/`. A configuration may
+//! change single keys of one or add its own:
+//!
+//! ```toml
+//! [profiles.claude]
+//! argv = ["/opt/claude-agent-acp"]
+//!
+//! [profiles.mine]
+//! argv = ["my-agent", "--acp"]
+//! envAllow = ["MY_*"]
+//! ```
+//!
+//! What the built-in files say was seen by running those programs; their
+//! comments give the reasons.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use rallypoint_model::usage::UsageKind;
+
+mod environment;
+mod find;
+mod registry;
+
+pub use environment::BASE_ENVIRONMENT;
+pub use find::find_program;
+pub use registry::{ProfileError, Registry};
+
+/// Stands for the path of our own program in a profile's `argv`.
+pub const OWN_PROGRAM: &str = "{rally}";
+
+/// One kind of agent program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Profile {
+    /// Its name: the `agentType` on the wire.
+    #[serde(default)]
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Program and arguments; `{rally}` as a whole argument is our own program.
+    pub argv: Vec<String>,
+    /// Variables of the caller's environment that reach it, besides
+    /// [`BASE_ENVIRONMENT`]: names, or beginnings of names followed by `*`.
+    #[serde(default)]
+    pub env_allow: Vec<String>,
+    /// Variables that it is always given; they win over the caller's.
+    #[serde(default)]
+    pub env_set: BTreeMap<String, String>,
+    /// How its token numbers are to be read.
+    #[serde(default = "no_usage")]
+    pub usage: UsageKind,
+    /// Whether a conversation that it loads after a cut can be gone on with.
+    #[serde(default)]
+    pub trusts_load: bool,
+    /// What a person does when it wants a login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_hint: Option<String>,
+    /// What a person does when the program is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install_hint: Option<String>,
+    /// Milliseconds it may take until its conversation is open, when not the usual limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_timeout_ms: Option<u64>,
+    /// Milliseconds of silence in a turn that make it suspicious, when not the usual limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_ms: Option<u64>,
+    /// Milliseconds from a cancel to its answer, when not the usual limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_grace_ms: Option<u64>,
+    /// Milliseconds that it gets to exit by itself, when not the usual limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_grace_ms: Option<u64>,
+    /// Not shown in lists; for demonstrations and tests.
+    #[serde(default)]
+    pub hidden: bool,
+    /// Whether it comes with the program. Never read from a file.
+    #[serde(default, skip_deserializing)]
+    pub built_in: bool,
+}
+
+fn no_usage() -> UsageKind {
+    UsageKind::None
+}
+
+impl Profile {
+    /// Program and arguments, with our own program's path put in.
+    pub fn argv_with(&self, own_program: &str) -> Vec<String> {
+        let put_in = |argument: &String| match argument.as_str() {
+            OWN_PROGRAM => own_program.to_owned(),
+            other => other.to_owned(),
+        };
+        self.argv.iter().map(put_in).collect()
+    }
+
+    /// Whether the program is our own, so that there is nothing to look for on `PATH`.
+    pub fn is_own_program(&self) -> bool {
+        self.argv.first().is_some_and(|program| program == OWN_PROGRAM)
+    }
+}
+
+#[cfg(test)]
+mod tests;

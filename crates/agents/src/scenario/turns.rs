@@ -1,0 +1,370 @@
+//! Scenarios that speak the protocol, if badly.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use rallypoint_acp::agent_side::{
+    Agent, PermissionAnswer, PermissionChoice, PromptEnd, Session, ToolUpdate, Turn,
+};
+use rallypoint_acp::rpc::{AUTH_REQUIRED, INTERNAL_ERROR, RpcError};
+use rallypoint_model::completion::{CompletionReport, ReportedTest};
+
+use super::odd_frames;
+use crate::report;
+
+/// How long `waits-for-file` waits.
+const FILE_AT_MOST: Duration = Duration::from_secs(120);
+/// How often it looks.
+const FILE_CHECK: Duration = Duration::from_millis(20);
+/// Pace of `ignores-cancel`.
+const TICK: Duration = Duration::from_millis(100);
+/// How long after its answer `late` speaks again.
+const LATE: Duration = Duration::from_millis(50);
+/// What `stderr-flood` writes.
+const STDERR_BYTES: usize = 1024 * 1024;
+
+const CHOICES: [PermissionChoice<'static>; 3] = [
+    PermissionChoice {
+        id: "never",
+        name: "Reject",
+        kind: "reject_once",
+    },
+    PermissionChoice {
+        id: "always",
+        name: "Allow for this session",
+        kind: "allow_always",
+    },
+    PermissionChoice {
+        id: "once",
+        name: "Allow",
+        kind: "allow_once",
+    },
+];
+
+/// The agent of one scenario.
+#[derive(Debug)]
+pub(super) struct ScenarioAgent {
+    scenario: Scenario,
+}
+
+#[derive(Debug)]
+enum Scenario {
+    Good,
+    Claims,
+    Empty,
+    Exits(i32),
+    Login,
+    LoginInPrompt,
+    ErrorInPrompt,
+    Stops(&'static str),
+    WaitsForFile(PathBuf),
+    IgnoresCancel,
+    Forks,
+    Counts {
+        file: PathBuf,
+        chunks: u64,
+        milliseconds: u64,
+    },
+    DoubleAnswer,
+    Late,
+    JunkLines,
+    UnknownKinds,
+    HugeLine(usize),
+    Flood(u64),
+    BadUtf8,
+    Permission,
+    PermissionWait,
+    StderrFlood,
+    NoNewline,
+    Usage,
+    SplitSecret(String),
+}
+
+impl ScenarioAgent {
+    pub(super) fn from_args(name: &str, args: &[String]) -> Result<Self, String> {
+        let text = |place: usize, what: &str| {
+            args.get(place)
+                .cloned()
+                .ok_or_else(|| format!("scenario `{name}` needs {what}"))
+        };
+        let number = |place: usize, default: Option<u64>| match (args.get(place), default) {
+            (Some(digits), _) => digits
+                .parse()
+                .map_err(|_| format!("scenario `{name}`: `{digits}` is no number")),
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(format!("scenario `{name}` needs a number")),
+        };
+        let scenario = match name {
+            "good" => Scenario::Good,
+            "claims" => Scenario::Claims,
+            "empty" => Scenario::Empty,
+            "dies-in-prompt" => Scenario::Exits(9),
+            "exits-zero-in-prompt" => Scenario::Exits(0),
+            "login" => Scenario::Login,
+            "login-in-prompt" => Scenario::LoginInPrompt,
+            "error-in-prompt" => Scenario::ErrorInPrompt,
+            "unknown-stop" => Scenario::Stops("banana"),
+            "max-tokens" => Scenario::Stops("max_tokens"),
+            "refusal" => Scenario::Stops("refusal"),
+            "waits-for-file" => Scenario::WaitsForFile(text(0, "a path")?.into()),
+            "ignores-cancel" => Scenario::IgnoresCancel,
+            "forks" => Scenario::Forks,
+            "counts" => Scenario::Counts {
+                file: text(0, "a file")?.into(),
+                chunks: number(1, Some(5))?,
+                milliseconds: number(2, Some(0))?,
+            },
+            "double-answer" => Scenario::DoubleAnswer,
+            "late" => Scenario::Late,
+            "junk-lines" => Scenario::JunkLines,
+            "unknown-kinds" => Scenario::UnknownKinds,
+            "huge-line" => Scenario::HugeLine(number(0, None)? as usize),
+            "flood" => Scenario::Flood(number(0, None)?),
+            "bad-utf8" => Scenario::BadUtf8,
+            "permission" => Scenario::Permission,
+            "permission-wait" => Scenario::PermissionWait,
+            "stderr-flood" => Scenario::StderrFlood,
+            "no-newline" => Scenario::NoNewline,
+            "usage" => Scenario::Usage,
+            "split-secret" => Scenario::SplitSecret(text(0, "a text")?),
+            _ => return Err(format!("there is no scenario `{name}`")),
+        };
+        Ok(Self { scenario })
+    }
+
+    /// Whether it goes on when its input ends.
+    pub(super) fn outlives_its_input(&self) -> bool {
+        matches!(self.scenario, Scenario::IgnoresCancel)
+    }
+
+    /// What it prints before anything else.
+    pub(super) fn banner(&self) -> &'static [u8] {
+        match self.scenario {
+            Scenario::JunkLines => b"\x1b[1;32mWelcome to the agent!\x1b[0m\n\nconfig loaded {not json}\n",
+            _ => b"",
+        }
+    }
+}
+
+impl Agent for ScenarioAgent {
+    fn name(&self) -> &'static str {
+        "rallypoint-scenario"
+    }
+
+    fn open_session(&self, _session: &Session) -> Result<(), RpcError> {
+        match self.scenario {
+            Scenario::Login => Err(login()),
+            _ => Ok(()),
+        }
+    }
+
+    fn prompt(&self, turn: &Turn) -> Result<PromptEnd, RpcError> {
+        match &self.scenario {
+            Scenario::Good => turn.send_message_chunk("hello"),
+            Scenario::Claims => turn.send_message_chunk(&claim()),
+            Scenario::Empty | Scenario::Login => {}
+            Scenario::Exits(code) => {
+                turn.send_message_chunk("I have begun");
+                std::process::exit(*code);
+            }
+            Scenario::LoginInPrompt => return Err(login()),
+            Scenario::ErrorInPrompt => {
+                let error = RpcError::new(INTERNAL_ERROR, "Internal error");
+                return Err(RpcError {
+                    data: Some(json!({"details": "the model is not there"})),
+                    ..error
+                });
+            }
+            Scenario::Stops(reason) => {
+                turn.send_message_chunk("as far as I came");
+                return Ok(PromptEnd::stopped(*reason));
+            }
+            Scenario::WaitsForFile(path) => return Ok(wait_for_file(turn, path)),
+            Scenario::IgnoresCancel => tick_for_ever(turn),
+            Scenario::Forks => fork(turn)?,
+            Scenario::Counts {
+                file,
+                chunks,
+                milliseconds,
+            } => return count(turn, file, *chunks, *milliseconds),
+            Scenario::DoubleAnswer => {
+                turn.send_message_chunk("only once");
+                answer(turn);
+                answer(turn);
+                turn.send_message_chunk("only once");
+                return Ok(PromptEnd::Answered);
+            }
+            Scenario::Late => {
+                turn.send_message_chunk("in time");
+                let turn = turn.clone();
+                // On a thread of its own, so that the turn is over with its answer.
+                thread::spawn(move || {
+                    answer(&turn);
+                    thread::sleep(LATE);
+                    turn.send_message_chunk(", and late");
+                });
+                return Ok(PromptEnd::Answered);
+            }
+            Scenario::JunkLines => odd_frames::junk(turn),
+            Scenario::UnknownKinds => odd_frames::unknown_kinds(turn),
+            Scenario::HugeLine(bytes) => turn.send_message_chunk(&"x".repeat(*bytes)),
+            Scenario::Flood(chunks) => {
+                (0..*chunks).for_each(|number| turn.send_message_chunk(&format!("chunk {number}\n")));
+            }
+            Scenario::BadUtf8 => odd_frames::bad_utf8(turn),
+            Scenario::Permission => {
+                let answer = turn.request_permission("ask-1", "touch a file", "execute", &CHOICES);
+                return Ok(permission_end(turn, &answer));
+            }
+            Scenario::PermissionWait => {
+                let answer =
+                    turn.request_permission_through_cancel("ask-1", "touch a file", "execute", &CHOICES);
+                return Ok(permission_end(turn, &answer));
+            }
+            Scenario::StderrFlood => {
+                // A reader that is gone is no reason to stop.
+                let _ = std::io::stderr()
+                    .write_all("noise on the side\n".repeat(STDERR_BYTES / 18 + 1).as_bytes());
+                turn.send_message_chunk("said after a lot of noise");
+            }
+            Scenario::NoNewline => {
+                turn.send_message_chunk("the end is near");
+                let frame =
+                    json!({"jsonrpc": "2.0", "id": turn.request_id, "result": {"stopReason": "end_turn"}});
+                turn.client.send_raw(frame.to_string().as_bytes());
+                std::process::exit(0);
+            }
+            Scenario::Usage => {
+                turn.send_message_chunk("counted");
+                return Ok(PromptEnd::Stopped {
+                    stop_reason: "end_turn".to_owned(),
+                    extra: usage(),
+                });
+            }
+            Scenario::SplitSecret(text) => odd_frames::split(turn, text),
+        }
+        Ok(PromptEnd::stopped("end_turn"))
+    }
+}
+
+fn login() -> RpcError {
+    RpcError::new(AUTH_REQUIRED, "Authentication required")
+}
+
+fn answer(turn: &Turn) {
+    turn.client
+        .answer(&turn.request_id, Ok(json!({"stopReason": "end_turn"})));
+}
+
+fn claim() -> String {
+    let report = CompletionReport {
+        diff_summary: "Everything was done".to_owned(),
+        files_changed: vec!["src/everything.rs".to_owned()],
+        test_results: vec![ReportedTest {
+            command: "make test".to_owned(),
+            exit_code: 0,
+            summary: "all passed".to_owned(),
+        }],
+        ..CompletionReport::default()
+    };
+    format!("It is done.\n\n{}", report::block(&report))
+}
+
+fn wait_for_file(turn: &Turn, path: &std::path::Path) -> PromptEnd {
+    turn.send_message_chunk("waiting\n");
+    let path = turn.session.cwd.join(path);
+    let started = Instant::now();
+    while !path.exists() && started.elapsed() < FILE_AT_MOST {
+        if turn.cancel.wait(FILE_CHECK) {
+            return PromptEnd::stopped("cancelled");
+        }
+    }
+    turn.send_message_chunk("done waiting\n");
+    PromptEnd::stopped("end_turn")
+}
+
+fn tick_for_ever(turn: &Turn) -> ! {
+    loop {
+        turn.send_message_chunk("tick ");
+        thread::sleep(TICK);
+    }
+}
+
+fn fork(turn: &Turn) -> Result<(), RpcError> {
+    let failed =
+        |error: std::io::Error| RpcError::new(INTERNAL_ERROR, format!("cannot run `setsid`: {error}"));
+    let mut child = Command::new("setsid")
+        .args(["sh", "-c", "echo; exec sleep 600 >&-"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(failed)?;
+    // Its first word says that it is out of our session by now.
+    if let Some(mut output) = child.stdout.take() {
+        output.read_exact(&mut [0]).map_err(failed)?;
+    }
+    turn.send_message_chunk(&format!("left {} behind", child.id()));
+    Ok(())
+}
+
+/// Noted before any work, and in one write: a prompt that runs twice leaves two lines.
+fn count(turn: &Turn, file: &std::path::Path, chunks: u64, milliseconds: u64) -> Result<PromptEnd, RpcError> {
+    let note = format!("{} {}\n", std::process::id(), turn.session.session_id);
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(turn.session.cwd.join(file))
+        .and_then(|mut file: File| file.write_all(note.as_bytes()))
+        .map_err(|error| RpcError::new(INTERNAL_ERROR, format!("cannot note the prompt: {error}")))?;
+    let pause = Duration::from_millis(milliseconds) / u32::try_from(chunks.max(1)).unwrap_or(u32::MAX);
+    for number in 1..=chunks {
+        turn.send_message_chunk(&format!("chunk {number} of {chunks}\n"));
+        if turn.cancel.wait(pause) {
+            return Ok(PromptEnd::stopped("cancelled"));
+        }
+        if number < chunks {
+            let id = format!("call-{number}");
+            turn.send_tool_call(&id, &format!("step {number}"), "other", json!({"step": number}));
+            turn.send_tool_update(
+                &id,
+                ToolUpdate {
+                    status: Some("completed"),
+                    ..ToolUpdate::default()
+                },
+            );
+        }
+    }
+    Ok(PromptEnd::stopped("end_turn"))
+}
+
+fn permission_end(turn: &Turn, answer: &PermissionAnswer) -> PromptEnd {
+    match answer {
+        PermissionAnswer::Selected(option) => {
+            turn.send_message_chunk(&format!("the option was {option}"));
+            PromptEnd::stopped("end_turn")
+        }
+        PermissionAnswer::Cancelled if turn.cancel.is_set() => PromptEnd::stopped("cancelled"),
+        PermissionAnswer::Cancelled => {
+            turn.send_message_chunk("no option was given");
+            PromptEnd::stopped("end_turn")
+        }
+    }
+}
+
+fn usage() -> Map<String, Value> {
+    let usage = json!({
+        "usage": {"inputTokens": 1200, "outputTokens": 300, "cachedReadTokens": 1000, "totalTokens": 2500},
+        "_meta": {"quota": {"token_count": {"inputTokens": 1200, "outputTokens": 300}}},
+    });
+    match usage {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

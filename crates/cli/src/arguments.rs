@@ -1,0 +1,312 @@
+//! What can be typed after `rally`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::duration::Milliseconds;
+
+/// Sends agents out to work and brings every result back to the room that asked.
+#[derive(Debug, Parser)]
+#[command(name = "rally", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// Data folder [default: $RALLY_HOME, else `rallypoint` in the XDG data folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Write JSON to stdout, in the schema of the API
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting on a person, 4 timed out, \
+                          5 ended and verification not passed, 130 interrupted";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Give a goal to an agent and follow it to its end
+    Run(RunArguments),
+    /// List, show, follow, stop and correct tasks
+    Task {
+        #[command(subcommand)]
+        verb: TaskVerb,
+    },
+    /// Read rooms and speak in them
+    Room {
+        #[command(subcommand)]
+        verb: RoomVerb,
+    },
+    /// List and answer what waits for a person
+    Question {
+        #[command(subcommand)]
+        verb: QuestionVerb,
+    },
+    /// List agents and whether they are installed
+    Agents,
+    /// Read the full output of a run
+    Result {
+        #[command(subcommand)]
+        verb: ResultVerb,
+    },
+    /// Run the daemon in this terminal
+    Serve(ServeArguments),
+    /// Look at the daemon, or end it
+    Daemon {
+        #[command(subcommand)]
+        verb: DaemonVerb,
+    },
+    /// Check what this machine has and lacks
+    Doctor,
+    /// Watch three agents work on one small task, in a throw-away folder
+    Demo(DemoArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// What is to be reached
+    pub(crate) goal: String,
+    /// Agent or profile [default: the only ready one; `shell` when the goal contains commands]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Program and arguments of an agent that speaks the Agent Client Protocol
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) agent_cmd: Option<String>,
+    /// Work folder [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Room that asks [default: main]
+    #[arg(long, value_name = "ID")]
+    pub(crate) room: Option<String>,
+    /// Statement that a person has to accept; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) accept: Vec<String>,
+    /// Command that must exit 0 in the work folder; may be repeated
+    #[arg(long, value_name = "CMD")]
+    pub(crate) check: Vec<String>,
+    /// Total time, such as `90s`, `10m`, `1h` or `500ms`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Milliseconds>,
+    /// Take the result without proof
+    #[arg(long)]
+    pub(crate) unchecked: bool,
+    /// Print the task's id and leave it running
+    #[arg(long)]
+    pub(crate) detach: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskVerb {
+    /// List tasks, latest first
+    List {
+        /// Rows at most
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+    },
+    /// Show one task, whole
+    Show {
+        /// Id, or a part of it that no other task has
+        task: String,
+    },
+    /// Show what happened
+    Log {
+        /// Id, or a part of it that no other task has
+        task: String,
+        /// Go on until the task has ended
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Stop all work on it
+    Stop {
+        /// Id, or a part of it that no other task has
+        task: String,
+    },
+    /// Give it another run in its last session
+    Retry {
+        /// Id, or a part of it that no other task has
+        task: String,
+        /// What to say instead of "continue or report"
+        #[arg(long)]
+        text: Option<String>,
+    },
+    /// Accept or reject its result by name and reason
+    #[command(group = clap::ArgGroup::new("verdict").required(true).args(["accept", "reject"]))]
+    Override {
+        /// Id, or a part of it that no other task has
+        task: String,
+        /// Take the result
+        #[arg(long)]
+        accept: bool,
+        /// Refuse the result
+        #[arg(long)]
+        reject: bool,
+        /// Who decides
+        #[arg(long, value_name = "NAME")]
+        by: String,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
+    /// Say something to a sub-agent
+    Send {
+        /// Session id, or a part of it that no other session of the latest tasks has
+        session: String,
+        /// The words
+        text: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RoomVerb {
+    /// List rooms
+    List,
+    /// Show what was said
+    Show {
+        /// Id, a part of it that no other room has, or `main`
+        #[arg(default_value = "main")]
+        room: String,
+        /// Only messages of this task
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+        /// Messages at most, the latest ones
+        #[arg(long, default_value_t = 200)]
+        limit: u32,
+    },
+    /// Say something
+    Post {
+        /// Id, a part of it that no other room has, or `main`
+        room: String,
+        /// The words
+        text: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuestionVerb {
+    /// List what waits for an answer
+    List,
+    /// Answer a question, once
+    #[command(group = clap::ArgGroup::new("answer").required(true)
+        .args(["allow", "decline", "text", "accept", "option"]))]
+    Answer {
+        /// Id, or a part of it that no other question has
+        question: String,
+        /// Allow it once
+        #[arg(long)]
+        allow: bool,
+        /// No, and why
+        #[arg(long, value_name = "REASON")]
+        decline: Option<String>,
+        /// Words, for a question of an agent
+        #[arg(long, value_name = "TEXT")]
+        text: Option<String>,
+        /// Accept the result
+        #[arg(long)]
+        accept: bool,
+        /// Take this option
+        #[arg(long, value_name = "ID")]
+        option: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ResultVerb {
+    /// Print it
+    Get {
+        /// Id of the run, or a part of it that no other run of the latest tasks has
+        run: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Listen here too, on a loopback address such as 127.0.0.1:4747
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Use a throw-away data folder
+    #[arg(long)]
+    pub(crate) ephemeral: bool,
+    /// End after ten idle minutes
+    #[arg(long)]
+    pub(crate) idle_exit: bool,
+    /// Leave the terminal's session; for a daemon that a command starts
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonVerb {
+    /// Show it and what it holds
+    Status,
+    /// End it; agents live on and are found again by the next one
+    Stop,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Let the worker claim again instead of repairing, so that the check never passes
+    #[arg(long)]
+    pub(crate) without_repair: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use rallypoint_ops::OPERATIONS;
+
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(line.split(' '))
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_operation_that_names_a_verb_is_reached_by_it() {
+        for operation in OPERATIONS {
+            let Some(words) = operation.cli else { continue };
+            let mut command = Arguments::command();
+            for word in words.split(' ').filter(|word| !word.starts_with('-')) {
+                let found = command.find_subcommand(word).cloned();
+                command = found.unwrap_or_else(|| panic!("`rally {words}` of `{}` is missing", operation.name));
+            }
+            for option in words.split(' ').filter_map(|word| word.strip_prefix("--")) {
+                assert!(command.get_arguments().any(|each| each.get_long() == Some(option)), "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_takes_all_its_options() {
+        let line = "rally run goal --agent shell --check true --check false --accept ok --timeout 90s --json --detach";
+        let arguments = parsed(line).unwrap();
+        assert!(arguments.json);
+        let Verb::Run(run) = arguments.verb else { panic!("not a run") };
+        assert_eq!(run.check, ["true", "false"]);
+        assert_eq!(run.timeout, Some(Milliseconds(90_000)));
+        assert!(run.detach && !run.unchecked);
+    }
+
+    #[test]
+    fn usage_errors_are_exit_code_2() {
+        for line in [
+            "rally run",
+            "rally run goal --timeout soon",
+            "rally dance",
+            "rally task override 1 --by a --reason b",
+            "rally task override 1 --accept --reject --by a --reason b",
+            "rally question answer 1",
+            "rally question answer 1 --allow --text x",
+            "rally serve --listen here",
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert_eq!((error.exit_code(), error.use_stderr()), (2, true), "{line}");
+        }
+        assert_eq!(parsed("rally --help").unwrap_err().exit_code(), 0);
+    }
+}

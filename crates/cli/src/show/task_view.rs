@@ -1,0 +1,133 @@
+//! One task, whole.
+
+use rallypoint_model::task::{Criterion, Evidence};
+use rallypoint_model::usage::Measured;
+use rallypoint_ops::types::{QuestionView, RunView, SessionView, TaskView};
+
+use crate::duration;
+use crate::show::table::Table;
+use crate::show::text::{Shown, brief, columns, harmless, wrapped};
+use crate::show::{time, words};
+
+/// Lines for a task.
+pub(crate) fn lines(task: &TaskView) -> Vec<String> {
+    let mut lines = vec![
+        format!("task      {}", task.task_id),
+        format!("title     {}", brief(&task.title, usize::MAX)),
+        format!("status    {}", standing(task)),
+        format!("room      {}", task.room_id),
+        format!("folder    {}", task.cwd),
+        format!("made      {}", time::day_and_clock(task.created_at)),
+    ];
+    if let Some(ended) = task.ended_at {
+        let took = duration::words(ended.since(task.created_at));
+        lines.push(format!("ended     {}, after {took}", time::day_and_clock(ended)));
+    }
+    if let Some(code) = task.exit_code {
+        lines.push(format!("exit code {code}"));
+    }
+    section(&mut lines, "goal", wrapped(&harmless(&task.goal, Shown::Whole), columns().saturating_sub(2)));
+    section(&mut lines, "sub-agents", sessions(&task.sessions));
+    section(&mut lines, "runs", runs(task));
+    section(&mut lines, "criteria", task.criteria.iter().map(criterion).collect());
+    section(&mut lines, "evidence", evidence(&task.criteria, &task.evidence));
+    section(&mut lines, "questions", task.open_questions.iter().flat_map(question).collect());
+    let reply = task.last_reply.as_deref().unwrap_or_default();
+    section(&mut lines, "last reply", wrapped(&harmless(reply, Shown::Whole), columns().saturating_sub(2)));
+    lines
+}
+
+fn section(lines: &mut Vec<String>, title: &str, content: Vec<String>) {
+    if !content.is_empty() {
+        lines.push(String::new());
+        lines.push(title.to_owned());
+        lines.extend(content.into_iter().map(|line| format!("  {line}").trim_end().to_owned()));
+    }
+}
+
+/// Status and reason, and what the checks amount to.
+pub(crate) fn standing(task: &TaskView) -> String {
+    let mut text = words::status(task.status).to_owned();
+    for more in [task.reason.map(words::reason), task.verdict.map(words::verdict)].into_iter().flatten() {
+        text.push_str(", ");
+        text.push_str(more);
+    }
+    text
+}
+
+fn sessions(sessions: &[SessionView]) -> Vec<String> {
+    if sessions.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&["SESSION", "NAME", "AGENT", "STATUS", "TOKENS"]);
+    for session in sessions {
+        let tokens = match &session.usage {
+            Measured::Measured { value } => value.total().to_string(),
+            Measured::Estimated { value } => format!("about {}", value.total()),
+            Measured::Unavailable { reason } => format!("unknown: {reason}"),
+        };
+        let id = session.session_id.to_string();
+        table.row(&[&id, &session.label, &session.agent_type, session.status.as_str(), &tokens]);
+    }
+    table.lines(columns().saturating_sub(2))
+}
+
+fn runs(task: &TaskView) -> Vec<String> {
+    if task.runs.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&["RUN", "NAME", "WHY", "TOOK", "OUTCOME"]);
+    for run in &task.runs {
+        let session = task.sessions.iter().find(|session| session.session_id == run.session_id);
+        let label = session.map_or("main agent", |session| session.label.as_str());
+        let took = match (run.started_at, run.ended_at) {
+            (Some(started), Some(ended)) => duration::words(ended.since(started)),
+            _ => "-".to_owned(),
+        };
+        table.row(&[&run.run_id.to_string(), label, words::purpose(run.purpose), &took, &outcome(run)]);
+    }
+    table.lines(columns().saturating_sub(2))
+}
+
+fn outcome(run: &RunView) -> String {
+    match (run.outcome, &run.reason) {
+        (None, _) => "still open".to_owned(),
+        (Some(outcome), None) => words::outcome(outcome).to_owned(),
+        (Some(outcome), Some(reason)) => format!("{}: {}", words::outcome(outcome), reason.words()),
+    }
+}
+
+fn criterion(criterion: &Criterion) -> String {
+    let how = words::check(&criterion.check);
+    let text = brief(&criterion.text, usize::MAX);
+    if how.contains(text.trim_matches('`')) { brief(&how, usize::MAX) } else { brief(&format!("{text} ({how})"), usize::MAX) }
+}
+
+/// A table of what was observed.
+pub(crate) fn evidence(criteria: &[Criterion], evidence: &[Evidence]) -> Vec<String> {
+    if evidence.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&["RESULT", "EXIT", "TOOK", "PROCEDURE", "SEEN"]);
+    for observed in evidence {
+        let exit = observed.exit_code.map_or("-".to_owned(), |code| code.to_string());
+        let took = duration::words(observed.ended_at.since(observed.started_at));
+        let known = criteria.iter().find(|criterion| criterion.id == observed.criterion_id);
+        let procedure = match observed.procedure.as_str() {
+            "" => known.map_or("", |criterion| criterion.text.as_str()),
+            procedure => procedure,
+        };
+        table.row(&[words::result(observed.result), &exit, &took, &brief(procedure, 40), &observed.detail]);
+    }
+    table.lines(columns().saturating_sub(2))
+}
+
+/// A question with the command that answers it.
+pub(crate) fn question(question: &QuestionView) -> Vec<String> {
+    let who = question.label.as_deref().unwrap_or("the task");
+    let asked = brief(&words::question(&question.question), columns().saturating_sub(4));
+    vec![
+        format!("{} asks: {asked}", brief(who, 24)),
+        format!("  rally question answer {} {}", question.question_id, words::ways_to_answer(&question.question)),
+    ]
+}

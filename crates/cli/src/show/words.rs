@@ -1,0 +1,129 @@
+//! States in words.
+
+use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::run::{RunOutcome, RunPurpose};
+use rallypoint_model::task::{CriterionCheck, EvidenceResult, TaskReason, TaskStatus, Verdict};
+
+pub(crate) fn status(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Open => "open",
+        TaskStatus::Active => "active",
+        TaskStatus::WaitingOnUser => "waiting on a person",
+        TaskStatus::Blocked => "blocked",
+        TaskStatus::Validating => "being checked",
+        TaskStatus::Done => "done",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Interrupted => "interrupted",
+    }
+}
+
+pub(crate) fn reason(reason: TaskReason) -> &'static str {
+    match reason {
+        TaskReason::Proven => "proven",
+        TaskReason::Unchecked => "unchecked, as asked for",
+        TaskReason::Overridden => "decided by a person",
+        TaskReason::VerificationExhausted => "checks still fail and no corrective round is left",
+        TaskReason::VerificationInconclusive => "a check could not tell",
+        TaskReason::AcceptanceAsked => "a person must accept or reject the result",
+        TaskReason::QuestionAsked => "a sub-agent asks something",
+        TaskReason::LoginNeeded => "an agent needs a login",
+        TaskReason::NoUsableResult => "no usable result",
+        TaskReason::RunFailed => "a run failed",
+        TaskReason::TimedOut => "a time limit was reached",
+        TaskReason::Stopped => "stopped on request",
+        TaskReason::Cut => "its work was cut",
+        TaskReason::Capped => "the round-trip cap was reached",
+        TaskReason::QuestionExpired => "nobody answered in time",
+    }
+}
+
+pub(crate) fn outcome(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Completed => "completed",
+        RunOutcome::CompletedEmpty => "ended without a word",
+        RunOutcome::Incomplete => "cut short by a limit of the agent",
+        RunOutcome::Failed => "failed",
+        RunOutcome::TimedOut => "timed out",
+        RunOutcome::Cancelled => "cancelled",
+        RunOutcome::Killed => "ended by force",
+        RunOutcome::Interrupted => "interrupted",
+        RunOutcome::Lost => "lost",
+        RunOutcome::Capped => "capped",
+    }
+}
+
+pub(crate) fn purpose(purpose: RunPurpose) -> &'static str {
+    match purpose {
+        RunPurpose::Goal => "goal",
+        RunPurpose::Corrective => "sent back with what is not met",
+        RunPurpose::Continuing => "asked to continue or report",
+        RunPurpose::FollowUp => "told something",
+        RunPurpose::Turn => "main agent's turn",
+    }
+}
+
+pub(crate) fn result(result: EvidenceResult) -> &'static str {
+    match result {
+        EvidenceResult::Passed => "passed",
+        EvidenceResult::Failed => "failed",
+        EvidenceResult::Inconclusive => "can't tell",
+    }
+}
+
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "every criterion is proven",
+        Verdict::Failed => "not proven",
+        Verdict::Inconclusive => "could not be established",
+        Verdict::NeedsPerson => "a person must answer",
+    }
+}
+
+pub(crate) fn closed(status: QuestionStatus) -> &'static str {
+    match status {
+        QuestionStatus::Open => "open",
+        QuestionStatus::Answered => "answered",
+        QuestionStatus::Declined => "declined",
+        QuestionStatus::Expired => "expired",
+        QuestionStatus::Withdrawn => "withdrawn",
+    }
+}
+
+/// What is asked, in one sentence.
+pub(crate) fn question(question: &QuestionKind) -> String {
+    match question {
+        QuestionKind::Approval { title, .. } => format!("may it do this: {title}"),
+        QuestionKind::Ask { text } | QuestionKind::Acceptance { text } => text.clone(),
+    }
+}
+
+/// The words of `rally question answer` that fit the question.
+pub(crate) fn ways_to_answer(question: &QuestionKind) -> &'static str {
+    match question {
+        QuestionKind::Approval { .. } => "--allow, --option ID or --decline REASON",
+        QuestionKind::Ask { .. } => "--text TEXT or --decline REASON",
+        QuestionKind::Acceptance { .. } => "--accept or --decline REASON",
+    }
+}
+
+pub(crate) fn answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Option { option_id } => format!("option `{option_id}`"),
+        Answer::Allow => "allowed".to_owned(),
+        Answer::Decline { reason } if reason.is_empty() => "no".to_owned(),
+        Answer::Decline { reason } => format!("no: {reason}"),
+        Answer::Text { text } => text.clone(),
+        Answer::Accept { reason } if reason.is_empty() => "accepted".to_owned(),
+        Answer::Accept { reason } => format!("accepted: {reason}"),
+        Answer::Value { value } => value.to_string(),
+    }
+}
+
+/// How a criterion is checked.
+pub(crate) fn check(check: &CriterionCheck) -> String {
+    match check {
+        CriterionCheck::Command { command } => format!("`{command}` exits 0"),
+        CriterionCheck::File { path } => format!("`{path}` exists and is not empty"),
+        CriterionCheck::Human { text } => format!("a person accepts: {text}"),
+    }
+}

@@ -1,0 +1,66 @@
+//! What a decision changed, for the store to write in the same transaction.
+
+use std::collections::BTreeSet;
+
+use rallypoint_model::event::{Aggregate, EventRecord};
+use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::message::Message;
+
+/// A projection row that differs from what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RowRef {
+    /// The world.
+    World,
+    /// A room.
+    Room(RoomId),
+    /// A task.
+    Task(TaskId),
+    /// A session.
+    Session(SessionId),
+    /// A run.
+    Run(RunId),
+    /// A generation.
+    Generation(GenerationId),
+    /// A question.
+    Question(QuestionId),
+}
+
+/// A full output that is stored under its digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewBlob {
+    /// SHA-256, hex.
+    pub digest: String,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Everything that one transaction writes.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Facts, in order.
+    pub events: Vec<EventRecord>,
+    /// Rows to write anew from the state.
+    pub touched: BTreeSet<RowRef>,
+    /// Aggregates whose version rose.
+    pub versions: BTreeSet<Aggregate>,
+    /// Messages to insert.
+    pub messages: Vec<Message>,
+    /// Unique keys to insert.
+    pub keys: Vec<String>,
+    /// Full outputs to store.
+    pub blobs: Vec<NewBlob>,
+    /// Generations whose cursor moved.
+    pub cursors: BTreeSet<GenerationId>,
+}
+
+impl Changes {
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.touched.is_empty() && self.cursors.is_empty() && self.blobs.is_empty()
+    }
+
+    /// Marks a row.
+    pub fn touch(&mut self, row: RowRef) {
+        self.touched.insert(row);
+    }
+}

@@ -1,0 +1,348 @@
+//! Decisions: one command on the state so far, facts out.
+//!
+//! A decision checks everything that it can refuse before its first fact. Each
+//! fact passes the funnel (redaction) and is applied at once, so that the next
+//! rule sees it. After a command, [`advance`] draws the conclusions that need
+//! no effect (turns of the `rules` planner, admission, prompts), in the same
+//! transaction.
+
+mod advance;
+mod agent;
+mod deadline;
+mod generation;
+mod question;
+mod run_end;
+mod session;
+mod stop;
+mod task;
+pub mod verification;
+
+use rallypoint_model::command::{Command, Outcome};
+use rallypoint_model::event::{Aggregate, EVENT_SCHEMA_VERSION, Event, EventRecord, Scope};
+use rallypoint_model::ids::{IdSource, MessageId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::limits::Limits;
+use rallypoint_model::message::{Message, Speaker};
+use rallypoint_model::refusal::Refusal;
+use rallypoint_model::run::RunTrigger;
+use rallypoint_model::task::{TaskReason, TaskTrigger};
+use rallypoint_model::time::Timestamp;
+use serde_json::Value;
+
+use crate::apply::apply;
+use crate::changes::Changes;
+use crate::state::{State, TurnCause};
+use crate::{run_machine, task_machine};
+
+/// The one way of text into the journal: takes secrets out of an event.
+pub trait Funnel {
+    /// The event as it may be stored and shown.
+    fn clean(&self, event: Event) -> Event;
+}
+
+/// A funnel without secrets.
+#[derive(Clone, Copy, Debug)]
+pub struct NoSecrets;
+
+impl Funnel for NoSecrets {
+    fn clean(&self, event: Event) -> Event {
+        event
+    }
+}
+
+/// Whether the unique keys are looked at. Off only in tests that prove their worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UniqueKeys {
+    /// As always.
+    Enforced,
+    /// Fault switch.
+    Ignored,
+}
+
+/// What a decision is made with.
+pub struct Context<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// New ids.
+    pub ids: &'a mut dyn IdSource,
+    /// The limits.
+    pub limits: &'a Limits,
+    /// The funnel.
+    pub funnel: &'a dyn Funnel,
+    /// Fault switch.
+    pub unique_keys: UniqueKeys,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Context").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+/// A decision in the making.
+pub(crate) struct Deciding<'a, 'c> {
+    pub(crate) state: &'a mut State,
+    pub(crate) context: &'a mut Context<'c>,
+    pub(crate) changes: &'a mut Changes,
+}
+
+/// Decides one command and everything that follows from it without an effect.
+pub fn decide(
+    state: &mut State,
+    command: &Command,
+    context: &mut Context<'_>,
+    changes: &mut Changes,
+) -> Result<Outcome, Refusal> {
+    let mut deciding = Deciding { state, context, changes };
+    let outcome = deciding.command(command)?;
+    deciding.advance();
+    Ok(outcome)
+}
+
+impl Deciding<'_, '_> {
+    fn command(&mut self, command: &Command) -> Result<Outcome, Refusal> {
+        match command {
+            Command::OpenWorld { world_id, main_room_id, user_id, main_agent_id, system_id } => {
+                if self.state.world.is_none() {
+                    self.emit(
+                        Aggregate::World(*world_id),
+                        Scope::default(),
+                        Event::WorldOpened {
+                            world_id: *world_id,
+                            main_room_id: *main_room_id,
+                            user_id: *user_id,
+                            main_agent_id: *main_agent_id,
+                            system_id: *system_id,
+                        },
+                    );
+                    self.emit(
+                        Aggregate::Room(*main_room_id),
+                        Scope { room_id: Some(*main_room_id), ..Scope::default() },
+                        Event::RoomCreated {
+                            room_id: *main_room_id,
+                            room_kind: rallypoint_model::message::RoomKind::Main,
+                            title: "main".to_owned(),
+                        },
+                    );
+                }
+                Ok(Outcome::Done)
+            }
+            Command::CreateTask(create) => self.create_task(create),
+            Command::StopTask { task_id, by } => self.stop_task(*task_id, by),
+            Command::RetryTask { task_id, by, text } => self.retry_task(*task_id, by, text.as_deref()),
+            Command::SendToSession { session_id, text, by } => self.send_to_session(*session_id, text, by),
+            Command::AnswerQuestion { question_id, answer, by } => self.answer_question(*question_id, answer, by),
+            Command::OverrideTask { task_id, passed, by, reason } => {
+                self.override_task(*task_id, *passed, by, reason)
+            }
+            Command::GenerationLaunched { generation_id } => Ok(self.generation_launched(*generation_id)),
+            Command::GenerationGone { generation_id, end } => Ok(self.generation_gone(*generation_id, end)),
+            Command::AgentReported { generation_id, report } => Ok(self.agent_reported(*generation_id, report)),
+            Command::GenerationCleaned { generation_id, swept, left } => {
+                Ok(self.generation_cleaned(*generation_id, *swept, *left))
+            }
+            Command::Verified { task_id, round, evidence } => Ok(self.verified(*task_id, *round, evidence)),
+            Command::Tick => {
+                self.tick();
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.context.now
+    }
+
+    /// Makes one fact and applies it.
+    pub(crate) fn emit(&mut self, aggregate: Aggregate, scope: Scope, event: Event) {
+        let version = self.state.versions.get(&aggregate).copied().unwrap_or(0).saturating_add(1);
+        let record = EventRecord {
+            seq: 0,
+            at: self.context.now,
+            aggregate,
+            version,
+            schema: EVENT_SCHEMA_VERSION,
+            cause: None,
+            scope,
+            event: self.context.funnel.clean(event),
+        };
+        apply(self.state, &record, self.changes);
+        self.changes.events.push(record);
+    }
+
+    pub(crate) fn task_scope(&self, task_id: TaskId) -> Scope {
+        Scope {
+            task_id: Some(task_id),
+            room_id: self.state.tasks.get(&task_id).map(|task| task.origin_room_id),
+            ..Scope::default()
+        }
+    }
+
+    pub(crate) fn session_scope(&self, session_id: SessionId) -> Scope {
+        let session = self.state.sessions.get(&session_id);
+        let task_id = session.and_then(|session| session.task_id);
+        let room_id = session.and_then(|session| {
+            session.room_id.or_else(|| session.origin.as_ref().map(|origin| origin.origin_room_id))
+        });
+        Scope { task_id, room_id, session_id: Some(session_id), run_id: None }
+    }
+
+    pub(crate) fn run_scope(&self, run_id: RunId) -> Scope {
+        match self.state.runs.get(&run_id) {
+            Some(run) => Scope { run_id: Some(run_id), ..self.session_scope(run.session_id) },
+            None => Scope { run_id: Some(run_id), ..Scope::default() },
+        }
+    }
+
+    pub(crate) fn run_aggregate(&self, run_id: RunId) -> Option<Aggregate> {
+        self.state.runs.get(&run_id).map(|run| Aggregate::Session(run.session_id))
+    }
+
+    /// Moves a run through its table; an illegal move is recorded and changes nothing.
+    pub(crate) fn move_run(&mut self, run_id: RunId, trigger: RunTrigger) -> bool {
+        let (Some(run), Some(aggregate)) = (self.state.runs.get(&run_id), self.run_aggregate(run_id)) else {
+            return false;
+        };
+        let from = run.status;
+        let scope = self.run_scope(run_id);
+        match run_machine::next(from, trigger) {
+            Some(to) => {
+                self.emit(aggregate, scope, Event::RunMoved { run_id, from, to, trigger });
+                true
+            }
+            None => {
+                self.emit(
+                    aggregate,
+                    scope,
+                    Event::TriggerRefused {
+                        machine: "run".to_owned(),
+                        state: format!("{from:?}"),
+                        trigger: format!("{trigger:?}"),
+                    },
+                );
+                false
+            }
+        }
+    }
+
+    /// Moves a task through its table; an illegal move is recorded and changes nothing.
+    pub(crate) fn move_task(&mut self, task_id: TaskId, trigger: TaskTrigger, reason: Option<TaskReason>) -> bool {
+        let Some(task) = self.state.tasks.get(&task_id) else { return false };
+        let from = task.status;
+        let scope = self.task_scope(task_id);
+        match task_machine::next(from, trigger) {
+            Some(to) => {
+                self.emit(
+                    Aggregate::Task(task_id),
+                    scope,
+                    Event::TaskStatusChanged { task_id, from, to, trigger, reason },
+                );
+                true
+            }
+            None => {
+                self.emit(
+                    Aggregate::Task(task_id),
+                    scope,
+                    Event::TriggerRefused {
+                        machine: "task".to_owned(),
+                        state: from.as_str().to_owned(),
+                        trigger: format!("{trigger:?}"),
+                    },
+                );
+                false
+            }
+        }
+    }
+
+    /// Posts a message unless its key was used before.
+    pub(crate) fn post(&mut self, post: Post) -> Option<MessageId> {
+        if let Some(key) = &post.delivery_key
+            && self.context.unique_keys == UniqueKeys::Enforced
+            && self.state.keys.contains_key(key)
+        {
+            return None;
+        }
+        let id = MessageId(self.context.ids.next_uuid());
+        let mut metadata = post.metadata;
+        if let (Some(turn), Some(map)) = (&post.turn, metadata.as_object_mut())
+            && let Ok(turn) = serde_json::to_value(turn)
+        {
+            map.insert("turn".to_owned(), turn);
+        }
+        let (entity_id, name) = self.voice(&post.speaker);
+        let message = Message {
+            id,
+            room_id: post.room_id,
+            entity_id,
+            speaker: post.speaker.kind(),
+            name,
+            text: post.text,
+            source: post.source,
+            in_reply_to: post.in_reply_to,
+            task_id: post.task_id,
+            metadata,
+            created_at: self.context.now,
+        };
+        let scope = Scope { task_id: post.task_id, room_id: Some(post.room_id), ..Scope::default() };
+        self.emit(
+            Aggregate::Room(post.room_id),
+            scope,
+            Event::MessagePosted { message, delivery_key: post.delivery_key },
+        );
+        Some(id)
+    }
+
+    fn voice(&self, voice: &Voice) -> (rallypoint_model::ids::EntityId, String) {
+        let nil = rallypoint_model::ids::EntityId(uuid::Uuid::nil());
+        let world = self.state.world.as_ref();
+        match voice {
+            Voice::User(name) => (world.map_or(nil, |world| world.user_id), name.clone()),
+            Voice::MainAgent => (world.map_or(nil, |world| world.main_agent_id), "main".to_owned()),
+            Voice::System => (world.map_or(nil, |world| world.system_id), "system".to_owned()),
+            Voice::SubAgent(session_id) => {
+                let session = self.state.sessions.get(session_id);
+                let name = session
+                    .and_then(|session| session.launch.as_ref())
+                    .map_or_else(|| session_id.to_string(), |launch| launch.label.clone());
+                (session.map_or(nil, |session| session.entity_id), name)
+            }
+        }
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Debug)]
+pub(crate) enum Voice {
+    /// A person by name.
+    User(String),
+    /// The main agent.
+    MainAgent,
+    /// The platform.
+    System,
+    /// A sub-agent under its own identity.
+    SubAgent(SessionId),
+}
+
+impl Voice {
+    fn kind(&self) -> Speaker {
+        match self {
+            Self::User(_) => Speaker::User,
+            Self::MainAgent => Speaker::MainAgent,
+            Self::System => Speaker::System,
+            Self::SubAgent(_) => Speaker::SubAgent,
+        }
+    }
+}
+
+/// A message to be posted.
+#[derive(Clone, Debug)]
+pub(crate) struct Post {
+    pub(crate) room_id: RoomId,
+    pub(crate) speaker: Voice,
+    pub(crate) text: String,
+    pub(crate) source: String,
+    pub(crate) in_reply_to: Option<MessageId>,
+    pub(crate) task_id: Option<TaskId>,
+    pub(crate) metadata: Value,
+    pub(crate) delivery_key: Option<String>,
+    pub(crate) turn: Option<TurnCause>,
+}

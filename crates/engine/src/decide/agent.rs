@@ -1,0 +1,406 @@
+//! What an agent's frames mean for its run.
+
+use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentReport, ToolCallView};
+use rallypoint_model::command::Outcome;
+use rallypoint_model::event::{Aggregate, Event};
+use rallypoint_model::ids::{GenerationId, RunId};
+use rallypoint_model::question::{ApprovalOption, QuestionKind, QuestionStatus};
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
+use rallypoint_model::session::{GenerationEnd, GenerationStatus};
+use rallypoint_model::usage::TokenCounts;
+
+use super::Deciding;
+use crate::apply::apply_cursor;
+use crate::permission::{Decision, standard};
+use crate::state::InputKind;
+
+/// JSON-RPC code of "authentication required" in the Agent Client Protocol.
+const AUTH_REQUIRED: i64 = -32000;
+/// JSON-RPC code of a request that was cancelled.
+const REQUEST_CANCELLED: i64 = -32800;
+/// Bytes of error output that are kept.
+const STDERR_TAIL_BYTES: usize = 4096;
+
+impl Deciding<'_, '_> {
+    pub(crate) fn agent_reported(&mut self, generation_id: GenerationId, report: &AgentReport) -> Outcome {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        if report.cursor < generation.cursor {
+            return Outcome::Stale;
+        }
+        let understood = generation.cursor.frames;
+        for item in &report.items {
+            self.agent_item(generation_id, item, understood);
+        }
+        apply_cursor(self.state, generation_id, report.cursor, self.context.now, self.changes);
+        Outcome::Done
+    }
+
+    fn agent_item(&mut self, generation_id: GenerationId, item: &AgentItem, understood: u64) {
+        match item {
+            AgentItem::InputAccepted { seq } => {
+                let fresh = self
+                    .state
+                    .generations
+                    .get(&generation_id)
+                    .and_then(|generation| generation.input(*seq))
+                    .is_some_and(|entry| !entry.accepted);
+                if fresh {
+                    self.emit_for_generation(
+                        generation_id,
+                        Event::GenerationInputAccepted { generation_id, seq: *seq },
+                    );
+                }
+            }
+            AgentItem::Initialized { agent, .. } => self.agent_initialized(generation_id, agent),
+            AgentItem::SessionOpened { agent_session_id, .. } => {
+                let opening = self
+                    .state
+                    .generations
+                    .get(&generation_id)
+                    .is_some_and(|generation| generation.status == GenerationStatus::Opening);
+                if opening {
+                    self.emit_for_generation(
+                        generation_id,
+                        Event::GenerationOpened { generation_id, agent_session_id: agent_session_id.clone() },
+                    );
+                }
+            }
+            AgentItem::Output { first_frame, last_frame, output, .. } => {
+                if *last_frame > understood {
+                    self.agent_output(generation_id, *first_frame, *last_frame, output);
+                }
+            }
+            AgentItem::PermissionAsked { request_id, call, options, .. } => {
+                self.permission_asked(generation_id, request_id, call, options);
+            }
+            AgentItem::PromptAnswered { seq, frame, stop_reason, usage } => {
+                self.prompt_answered(generation_id, *seq, *frame, stop_reason, usage.clone());
+            }
+            AgentItem::RequestFailed { seq, code, message, .. } => {
+                self.request_failed(generation_id, *seq, *code, message);
+            }
+            AgentItem::RequestAnswered { .. } | AgentItem::Started { .. } => {}
+            AgentItem::UnknownRequest { request_id, method, .. } => {
+                let seen = self
+                    .state
+                    .generations
+                    .get(&generation_id)
+                    .is_none_or(|generation| generation.seen_requests.contains(request_id));
+                if !seen {
+                    self.emit_for_generation(
+                        generation_id,
+                        Event::GenerationNoted {
+                            generation_id,
+                            note: "refused_method".to_owned(),
+                            count: 1,
+                            detail: method.clone(),
+                        },
+                    );
+                    self.input(
+                        generation_id,
+                        AgentInput::RefuseMethod { request_id: request_id.clone(), method: method.clone() },
+                        None,
+                    );
+                }
+            }
+            AgentItem::Junk { count, bytes, sample } => {
+                self.emit_for_generation(
+                    generation_id,
+                    Event::GenerationNoted {
+                        generation_id,
+                        note: "junk".to_owned(),
+                        count: *count,
+                        detail: format!("{bytes} bytes that are no protocol frames, beginning with: {sample}"),
+                    },
+                );
+                self.give_up_on_garbage(generation_id);
+            }
+            AgentItem::Oversized { bytes, may_be_answer } => {
+                self.emit_for_generation(
+                    generation_id,
+                    Event::GenerationNoted {
+                        generation_id,
+                        note: "oversized".to_owned(),
+                        count: 1,
+                        detail: format!("a line of {bytes} bytes was thrown away"),
+                    },
+                );
+                if *may_be_answer {
+                    let limit = self.context.limits.line_bytes;
+                    self.end_open_run(
+                        generation_id,
+                        RunOutcome::Failed,
+                        &OutcomeReason::Garbled {
+                            message: format!(
+                                "the agent sent a line of {bytes} bytes, the limit `lineBytes` is {limit}, \
+                                 and it may have been its answer"
+                            ),
+                        },
+                    );
+                    self.stop_generation(generation_id);
+                }
+            }
+            AgentItem::Stderr { text } => {
+                if let Some(generation) = self.state.generations.get_mut(&generation_id) {
+                    generation.stderr_tail.push_str(text);
+                    keep_tail(&mut generation.stderr_tail, STDERR_TAIL_BYTES);
+                }
+            }
+            AgentItem::Exited { code, signal } => {
+                self.generation_gone(generation_id, &GenerationEnd::Exited { code: *code, signal: *signal });
+            }
+        }
+    }
+
+    fn agent_initialized(&mut self, generation_id: GenerationId, agent: &str) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let asked = generation.inputs.iter().any(|entry| entry.kind == InputKind::NewSession);
+        if asked || generation.status != GenerationStatus::Opening {
+            return;
+        }
+        let cwd = self
+            .state
+            .sessions
+            .get(&generation.session_id)
+            .and_then(|session| session.task_id)
+            .and_then(|task_id| self.state.tasks.get(&task_id))
+            .map(|task| task.cwd.clone());
+        let Some(cwd) = cwd else { return };
+        self.emit_for_generation(
+            generation_id,
+            Event::GenerationNoted {
+                generation_id,
+                note: "agent".to_owned(),
+                count: 1,
+                detail: agent.to_owned(),
+            },
+        );
+        self.input(generation_id, AgentInput::NewSession { cwd }, None);
+    }
+
+    fn agent_output(
+        &mut self,
+        generation_id: GenerationId,
+        first_frame: u64,
+        last_frame: u64,
+        output: &rallypoint_model::agent_io::AgentOutput,
+    ) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let session_id = generation.session_id;
+        let open = self.open_run_of(generation).and_then(|id| self.state.runs.get(&id)).filter(|run| {
+            // Before its prompt is in, output belongs to whatever came before.
+            run.generation_id == Some(generation_id) && run.input_seq.is_some()
+        });
+        let mut scope = self.session_scope(session_id);
+        let late = open.is_none();
+        scope.run_id = match open {
+            Some(run) => Some(run.id),
+            None => self.state.sessions.get(&session_id).and_then(|session| session.last_run),
+        };
+        self.emit(
+            Aggregate::Session(session_id),
+            scope,
+            Event::AgentOutput { generation_id, first_frame, last_frame, late, output: output.clone() },
+        );
+    }
+
+    fn permission_asked(
+        &mut self,
+        generation_id: GenerationId,
+        request_id: &str,
+        call: &ToolCallView,
+        options: &[ApprovalOption],
+    ) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let session_id = generation.session_id;
+        let asked_before = generation.seen_requests.contains(request_id)
+            || self.state.questions.values().any(|question| {
+                question.session_id == Some(session_id)
+                    && question.request_id.as_deref() == Some(request_id)
+                    && question.opened_at >= generation.started_at
+            });
+        if asked_before {
+            return;
+        }
+        let run_id = self.open_run_of(generation);
+        let run = run_id.and_then(|id| self.state.runs.get(&id));
+        let task_id = self.state.sessions.get(&session_id).and_then(|session| session.task_id);
+        let (Some(run_id), Some(run), Some(task_id)) = (run_id, run, task_id) else {
+            // Nobody is left who could be asked for.
+            self.input(
+                generation_id,
+                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: None },
+                None,
+            );
+            return;
+        };
+        let answerable = matches!(run.status, RunStatus::Running | RunStatus::WaitingApproval);
+        if run.cancel.is_some() || !answerable {
+            self.input(
+                generation_id,
+                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: None },
+                Some(run_id),
+            );
+            return;
+        }
+        let workdir = self.state.tasks.get(&task_id).map(|task| task.cwd.clone()).unwrap_or_default();
+        match standard(call, options, &workdir) {
+            Decision::Take(option_id) => self.input(
+                generation_id,
+                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: Some(option_id) },
+                Some(run_id),
+            ),
+            Decision::Ask => self.ask_approval(run_id, request_id, call, options),
+        }
+    }
+
+    fn ask_approval(&mut self, run_id: RunId, request_id: &str, call: &ToolCallView, options: &[ApprovalOption]) {
+        let tool_kind = call.tool_kind.clone().unwrap_or_else(|| "other".to_owned());
+        let title = call.title.clone().unwrap_or_else(|| tool_kind.clone());
+        let minutes = self.context.limits.permission_deadline_minutes;
+        self.open_question(
+            run_id,
+            QuestionKind::Approval { title: title.clone(), tool_kind, options: options.to_vec() },
+            Some(request_id.to_owned()),
+            minutes,
+        );
+        if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Running) {
+            self.move_run(run_id, RunTrigger::ApprovalAsked);
+        }
+        self.route(run_id, crate::consequences::Boundary::Blocked, &format!("asks for permission: {title}"), request_id);
+        self.block_task_of(run_id);
+    }
+
+    fn prompt_answered(
+        &mut self,
+        generation_id: GenerationId,
+        seq: u64,
+        frame: u64,
+        stop_reason: &str,
+        usage: Option<TokenCounts>,
+    ) {
+        let Some(run_id) = self.run_of_input(generation_id, seq) else { return };
+        self.withdraw_run_questions(run_id, "the agent");
+        let Some(aggregate) = self.run_aggregate(run_id) else { return };
+        let scope = self.run_scope(run_id);
+        self.emit(
+            aggregate,
+            scope,
+            Event::RunAnswered { run_id, stop_reason: stop_reason.to_owned(), frame, usage },
+        );
+        self.move_run(run_id, RunTrigger::Answered);
+    }
+
+    /// The open run that this input was the prompt of, if the process has not answered it yet.
+    fn run_of_input(&self, generation_id: GenerationId, seq: u64) -> Option<RunId> {
+        let run_id = self.state.generations.get(&generation_id)?.input(seq)?.run_id?;
+        let run = self.state.runs.get(&run_id)?;
+        let current = run.generation_id == Some(generation_id) && run.input_seq == Some(seq);
+        (current && run.is_open() && run.answer.is_none()).then_some(run_id)
+    }
+
+    fn request_failed(&mut self, generation_id: GenerationId, seq: u64, code: i64, message: &str) {
+        let kind = self
+            .state
+            .generations
+            .get(&generation_id)
+            .and_then(|generation| generation.input(seq))
+            .map(|entry| entry.kind);
+        let reason = if code == AUTH_REQUIRED {
+            OutcomeReason::LoginNeeded { hint: self.login_hint(generation_id, message) }
+        } else {
+            OutcomeReason::AgentError { code, message: message.to_owned() }
+        };
+        match kind {
+            Some(InputKind::Initialize | InputKind::NewSession) => {
+                self.end_open_run(generation_id, RunOutcome::Failed, &reason);
+                self.stop_generation(generation_id);
+            }
+            Some(InputKind::Prompt) => {
+                let Some(run_id) = self.run_of_input(generation_id, seq) else { return };
+                let cancel = self.state.runs.get(&run_id).and_then(|run| run.cancel.clone());
+                match cancel {
+                    Some(cancel) if code == REQUEST_CANCELLED => {
+                        self.finish_run(run_id, RunOutcome::Cancelled, cancel.reason);
+                    }
+                    _ => self.finish_run(run_id, RunOutcome::Failed, reason),
+                }
+            }
+            Some(InputKind::Other) | None => {
+                self.emit_for_generation(
+                    generation_id,
+                    Event::GenerationNoted {
+                        generation_id,
+                        note: "request_failed".to_owned(),
+                        count: 1,
+                        detail: format!("input {seq} was answered with {code}: {message}"),
+                    },
+                );
+            }
+        }
+    }
+
+    fn login_hint(&self, generation_id: GenerationId, message: &str) -> String {
+        let hint = self
+            .state
+            .generations
+            .get(&generation_id)
+            .and_then(|generation| self.state.sessions.get(&generation.session_id))
+            .and_then(|session| session.launch.as_ref())
+            .map(|launch| launch.login_hint.clone())
+            .unwrap_or_default();
+        if hint.is_empty() { message.to_owned() } else { format!("{message}; {hint}") }
+    }
+
+    fn give_up_on_garbage(&mut self, generation_id: GenerationId) {
+        let limit = self.context.limits.junk_lines;
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let lines = generation.junk_lines;
+        let never_spoke = generation.agent_session_id.is_none();
+        if lines > limit && never_spoke && generation.status != GenerationStatus::Stopping {
+            self.end_open_run(
+                generation_id,
+                RunOutcome::Failed,
+                &OutcomeReason::Garbled {
+                    message: format!(
+                        "the program printed {lines} lines that are no protocol frames; it does not seem to speak the Agent Client Protocol"
+                    ),
+                },
+            );
+            self.stop_generation(generation_id);
+        }
+    }
+
+    /// Ends the run that a process works for, if there is one.
+    pub(crate) fn end_open_run(&mut self, generation_id: GenerationId, outcome: RunOutcome, reason: &OutcomeReason) {
+        let run_id = self.state.generations.get(&generation_id).and_then(|generation| self.open_run_of(generation));
+        if let Some(run_id) = run_id {
+            self.finish_run(run_id, outcome, reason.clone());
+        }
+    }
+
+    /// Withdraws what a run still asks.
+    pub(crate) fn withdraw_run_questions(&mut self, run_id: RunId, by: &str) {
+        let open: Vec<_> = self
+            .state
+            .questions
+            .values()
+            .filter(|question| question.run_id == Some(run_id) && question.status == QuestionStatus::Open)
+            .map(|question| question.id)
+            .collect();
+        for question_id in open {
+            self.close_question(question_id, QuestionStatus::Withdrawn, None, by);
+        }
+    }
+}
+
+fn keep_tail(text: &mut String, bytes: usize) {
+    if text.len() <= bytes {
+        return;
+    }
+    let mut cut = text.len() - bytes;
+    while cut < text.len() && !text.is_char_boundary(cut) {
+        cut += 1;
+    }
+    text.drain(..cut);
+}

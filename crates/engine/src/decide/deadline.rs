@@ -1,0 +1,108 @@
+//! What happens because time has passed.
+
+use rallypoint_model::ids::RunId;
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus};
+use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
+use rallypoint_model::time::Timestamp;
+
+use super::Deciding;
+use crate::due::{run_deadline, setup_deadline, settle_deadline};
+use crate::state::TurnCause;
+use crate::text::one_line;
+
+impl Deciding<'_, '_> {
+    pub(crate) fn tick(&mut self) {
+        let open: Vec<RunId> =
+            self.state.runs.values().filter(|run| run.is_open()).map(|run| run.id).collect();
+        for run_id in open {
+            self.run_deadlines(run_id);
+        }
+        self.task_deadlines();
+        self.expire_questions();
+    }
+
+    fn run_deadlines(&mut self, run_id: RunId) {
+        let now = self.now();
+        let limits = self.context.limits;
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        if run.status == RunStatus::Settling {
+            if settle_deadline(self.state, run, limits).is_some_and(|at| at <= now) {
+                self.finish_answered(run_id);
+            }
+            return;
+        }
+        if let Some(cancel) = run.cancel.clone() {
+            if cancel.at.plus(limits.cancel_grace_ms) <= now {
+                let outcome = match cancel.reason {
+                    OutcomeReason::Deadline { .. } => RunOutcome::TimedOut,
+                    _ => RunOutcome::Killed,
+                };
+                let generation_id =
+                    self.state.sessions.get(&run.session_id).and_then(|session| session.generation_id);
+                self.finish_run(run_id, outcome, cancel.reason);
+                if let Some(generation_id) = generation_id {
+                    self.stop_generation(generation_id);
+                }
+            }
+            return;
+        }
+        if run.status == RunStatus::Starting {
+            self.setup_deadline_of(run_id, now);
+            return;
+        }
+        if run_deadline(run, limits).is_some_and(|at| at <= now) {
+            let limit_ms = i64::try_from(limits.run_timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+            self.cancel_run(
+                run_id,
+                "the platform",
+                &OutcomeReason::Deadline { limit: "runTimeoutSeconds".to_owned(), limit_ms },
+            );
+        }
+    }
+
+    fn setup_deadline_of(&mut self, run_id: RunId, now: Timestamp) {
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(session) = self.state.sessions.get(&run.session_id) else { return };
+        let Some(generation) = session.generation_id.and_then(|id| self.state.generations.get(&id)) else { return };
+        let Some((at, limit_ms)) = setup_deadline(session, generation, self.context.limits) else { return };
+        if at > now {
+            return;
+        }
+        let generation_id = generation.id;
+        let stderr = one_line(generation.stderr_tail.lines().last().unwrap_or_default(), 300);
+        self.finish_run(run_id, RunOutcome::Failed, OutcomeReason::SetupTimedOut { limit_ms, stderr });
+        self.stop_generation(generation_id);
+    }
+
+    fn task_deadlines(&mut self) {
+        let now = self.now();
+        let due: Vec<_> = self
+            .state
+            .tasks
+            .values()
+            .filter(|task| {
+                matches!(
+                    task.status,
+                    TaskStatus::Open | TaskStatus::Active | TaskStatus::Blocked | TaskStatus::Validating
+                ) && task.deadline_at.is_some_and(|at| at <= now)
+            })
+            .map(|task| (task.id, task.timeout_ms, task.runs.clone()))
+            .collect();
+        for (task_id, limit_ms, runs) in due {
+            let reason = OutcomeReason::Deadline { limit: "timeout".to_owned(), limit_ms };
+            for run_id in runs {
+                self.cancel_run(run_id, "the platform", &reason);
+            }
+            let idle = self
+                .state
+                .tasks
+                .get(&task_id)
+                .is_some_and(|task| !self.state.task_has_open_run(task) && !task.status.is_terminal());
+            if idle {
+                self.withdraw_questions(task_id, None, "the task's time limit");
+                self.move_task(task_id, TaskTrigger::Unrecoverable, Some(TaskReason::TimedOut));
+                self.tell_task(task_id, &reason.words(), TurnCause::Moved);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Agent processes: launched, opened, gone, cleaned.
+
+use rallypoint_model::agent_io::AgentInput;
+use rallypoint_model::command::Outcome;
+use rallypoint_model::event::{Aggregate, Event};
+use rallypoint_model::ids::{GenerationId, RunId};
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
+use rallypoint_model::session::{GenerationEnd, GenerationStatus};
+
+use super::Deciding;
+use crate::state::{Generation, PromptProgress};
+
+impl Deciding<'_, '_> {
+    pub(crate) fn generation_scope(&self, generation_id: GenerationId) -> Option<(Aggregate, rallypoint_model::event::Scope)> {
+        let generation = self.state.generations.get(&generation_id)?;
+        let mut scope = self.session_scope(generation.session_id);
+        scope.run_id = self
+            .state
+            .sessions
+            .get(&generation.session_id)
+            .and_then(|session| session.open_run.or(session.last_run));
+        Some((Aggregate::Session(generation.session_id), scope))
+    }
+
+    pub(crate) fn emit_for_generation(&mut self, generation_id: GenerationId, event: Event) {
+        if let Some((aggregate, scope)) = self.generation_scope(generation_id) {
+            self.emit(aggregate, scope, event);
+        }
+    }
+
+    /// Journals something to be said to a process.
+    pub(crate) fn input(&mut self, generation_id: GenerationId, input: AgentInput, run_id: Option<RunId>) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let seq = generation.next_seq();
+        self.emit_for_generation(generation_id, Event::GenerationInput { generation_id, seq, input, run_id });
+    }
+
+    pub(crate) fn generation_launched(&mut self, generation_id: GenerationId) -> Outcome {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        if generation.status != GenerationStatus::Launching {
+            return Outcome::Stale;
+        }
+        self.emit_for_generation(
+            generation_id,
+            Event::GenerationMoved { generation_id, status: GenerationStatus::Opening },
+        );
+        self.input(generation_id, AgentInput::Initialize, None);
+        Outcome::Done
+    }
+
+    /// Wants a process ended. Ending it is an effect that is due until it is gone.
+    pub(crate) fn stop_generation(&mut self, generation_id: GenerationId) {
+        let status = self.state.generations.get(&generation_id).map(|generation| generation.status);
+        if matches!(
+            status,
+            Some(GenerationStatus::Launching | GenerationStatus::Opening | GenerationStatus::Ready)
+        ) {
+            self.emit_for_generation(
+                generation_id,
+                Event::GenerationMoved { generation_id, status: GenerationStatus::Stopping },
+            );
+        }
+    }
+
+    pub(crate) fn generation_gone(&mut self, generation_id: GenerationId, end: &GenerationEnd) -> Outcome {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        if !generation.is_live() {
+            return Outcome::Stale;
+        }
+        let stderr = generation.stderr_tail.clone();
+        let run_id = self.open_run_of(generation);
+        if !stderr.is_empty() && run_id.is_some() {
+            self.emit_for_generation(
+                generation_id,
+                Event::GenerationNoted {
+                    generation_id,
+                    note: "stderr".to_owned(),
+                    count: 0,
+                    detail: stderr.clone(),
+                },
+            );
+        }
+        self.emit_for_generation(generation_id, Event::GenerationEnded { generation_id, end: end.clone() });
+        if let Some(run_id) = run_id {
+            self.run_lost_its_process(run_id, end, &stderr);
+        }
+        Outcome::Done
+    }
+
+    /// The run without an outcome that this process works for.
+    pub(crate) fn open_run_of(&self, generation: &Generation) -> Option<RunId> {
+        let session = self.state.sessions.get(&generation.session_id)?;
+        if session.generation_id != Some(generation.id) {
+            return None;
+        }
+        // A later run may already wait for this process to be gone; its fate is another.
+        let run = session.open_run.and_then(|id| self.state.runs.get(&id))?;
+        (run.generation_id == Some(generation.id) || generation.run_id == run.id).then_some(run.id)
+    }
+
+    fn run_lost_its_process(&mut self, run_id: RunId, end: &GenerationEnd, stderr: &str) {
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        if run.status == RunStatus::Settling {
+            self.finish_answered(run_id);
+            return;
+        }
+        if let Some(cancel) = run.cancel.clone() {
+            self.finish_run(run_id, RunOutcome::Killed, cancel.reason);
+            return;
+        }
+        let provably_not_accepted = matches!(run.prompt, PromptProgress::NotSent | PromptProgress::Journalled);
+        let attempts_left = run.attempts <= self.context.limits.crash_budget;
+        match end {
+            GenerationEnd::StartFailed { message } => {
+                self.finish_run(
+                    run_id,
+                    RunOutcome::Failed,
+                    OutcomeReason::StartFailed { message: message.clone() },
+                );
+            }
+            GenerationEnd::Exited { code, signal } => {
+                let reason = OutcomeReason::AgentExited {
+                    code: *code,
+                    signal: *signal,
+                    stderr: crate::text::one_line(stderr.lines().last().unwrap_or_default(), 300),
+                };
+                self.finish_run(run_id, RunOutcome::Failed, reason);
+            }
+            GenerationEnd::NeverStarted | GenerationEnd::Lost if provably_not_accepted && attempts_left => {
+                // It never reached an agent, so this is still its first time.
+                self.move_run(run_id, RunTrigger::Requeued);
+            }
+            GenerationEnd::NeverStarted | GenerationEnd::Lost => {
+                let message = if provably_not_accepted {
+                    format!("its process was lost before the prompt was accepted, {} times", run.attempts)
+                } else {
+                    "its agent process and shim are gone without a trace of their end; \
+                     how far the work got is not known"
+                        .to_owned()
+                };
+                self.finish_run(run_id, RunOutcome::Lost, OutcomeReason::Recovery { message });
+            }
+        }
+    }
+
+    pub(crate) fn generation_cleaned(&mut self, generation_id: GenerationId, swept: u32, left: u32) -> Outcome {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        if generation.status != GenerationStatus::Ended || generation.cleaned.is_some() {
+            return Outcome::Stale;
+        }
+        self.emit_for_generation(generation_id, Event::GenerationCleaned { generation_id, swept, left });
+        Outcome::Done
+    }
+}

@@ -1,0 +1,366 @@
+//! How a run ends: its one outcome, what its room is told, what its task does.
+
+use rallypoint_model::completion::{CompletionReport, ReportedStatus};
+use rallypoint_model::event::{Event, ResultRef};
+use rallypoint_model::ids::{RunId, SessionId, TaskId};
+use rallypoint_model::question::QuestionKind;
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
+use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Deciding, Post, Voice};
+use crate::changes::NewBlob;
+use crate::completion::{Found, parse};
+use crate::consequences::{Boundary, boundary_of_outcome, needs_login, session_status_of_outcome};
+use crate::prompt::FollowUpReason;
+use crate::router::{Narration, Routed, RoutingKind, delivery_key, metadata, narrate, narrate_cap, targets};
+use crate::run_machine::{CancelAsked, outcome_of_stop};
+use crate::state::{Run, TurnCause};
+
+/// Characters of a run's last words that are kept beside it.
+const SUMMARY_CHARS: usize = 2000;
+
+impl Deciding<'_, '_> {
+    /// Ends a run whose agent has answered, by its stop reason.
+    pub(crate) fn finish_answered(&mut self, run_id: RunId) {
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(answer) = &run.answer else { return };
+        let report = match parse(run.said.last_words()) {
+            Found::Report(report) => Some(report),
+            Found::Absent | Found::Invalid(_) => None,
+        };
+        let cancel = if run.cancel.is_some() { CancelAsked::Yes } else { CancelAsked::No };
+        let (outcome, reason) = outcome_of_stop(&answer.stop_reason, &run.said.text, report.as_ref(), cancel);
+        let reason = match (&run.cancel, outcome) {
+            (Some(cancel), RunOutcome::Cancelled) => cancel.reason.clone(),
+            _ => reason,
+        };
+        // A limit of ours that made us cancel is the outcome, not the cancel.
+        let outcome = match (&reason, outcome) {
+            (OutcomeReason::Deadline { .. }, RunOutcome::Cancelled) => RunOutcome::TimedOut,
+            _ => outcome,
+        };
+        self.finish_run(run_id, outcome, reason);
+    }
+
+    /// Gives a run its one outcome. A run that has one keeps it.
+    pub(crate) fn finish_run(&mut self, run_id: RunId, outcome: RunOutcome, reason: OutcomeReason) {
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        if run.status == RunStatus::Terminal {
+            return;
+        }
+        let (session_id, task_id, said, last_frame) =
+            (run.session_id, run.task_id, run.said.clone(), run.last_frame);
+        let claim = match parse(said.last_words()) {
+            Found::Report(report) => Some(report),
+            Found::Absent | Found::Invalid(_) => None,
+        };
+        let summary: String = without_report(said.last_words()).chars().take(SUMMARY_CHARS).collect();
+        let result = (!said.text.is_empty()).then(|| {
+            let digest: String =
+                Sha256::digest(said.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+            let bytes = said.text.into_bytes();
+            let reference = ResultRef { digest: digest.clone(), bytes: bytes.len() as u64 };
+            self.changes.blobs.push(NewBlob { digest, bytes });
+            reference
+        });
+        self.withdraw_run_questions(run_id, "the end of its run");
+        let Some(aggregate) = self.run_aggregate(run_id) else { return };
+        let scope = self.run_scope(run_id);
+        self.emit(
+            aggregate,
+            scope,
+            Event::RunEnded {
+                run_id,
+                outcome,
+                reason: reason.clone(),
+                result,
+                claim: claim.clone(),
+                summary: summary.clone(),
+                last_frame,
+            },
+        );
+        if let Some(task_id) = task_id {
+            self.tell_end(run_id, session_id, task_id, outcome, &reason, claim.as_ref(), &summary);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one fact with all that is told of it")]
+    fn tell_end(
+        &mut self,
+        run_id: RunId,
+        session_id: SessionId,
+        task_id: TaskId,
+        outcome: RunOutcome,
+        reason: &OutcomeReason,
+        claim: Option<&CompletionReport>,
+        summary: &str,
+    ) {
+        let blocked_by_itself = outcome == RunOutcome::Completed
+            && claim.is_some_and(|report| report.status == ReportedStatus::Blocked);
+        let question = claim.map(|report| report.reason.clone()).filter(|reason| !reason.is_empty());
+        let boundary = if blocked_by_itself || needs_login(reason) {
+            Some(Boundary::Blocked)
+        } else {
+            boundary_of_outcome(outcome)
+        };
+        let body = match (boundary, outcome) {
+            (Some(Boundary::Blocked), _) if blocked_by_itself => {
+                question.clone().unwrap_or_else(|| summary.to_owned())
+            }
+            (Some(Boundary::TaskComplete), _) => summary.to_owned(),
+            _ if summary.is_empty() => reason.words(),
+            _ => format!("{}\n\n{summary}", reason.words()),
+        };
+        match boundary {
+            Some(boundary) => self.route(run_id, boundary, &body, "end"),
+            None => self.tell_stopped(run_id, session_id, task_id, outcome, reason),
+        }
+        if blocked_by_itself {
+            let text = question.unwrap_or_else(|| summary.to_owned());
+            let minutes = self.context.limits.question_deadline_minutes;
+            self.open_question(run_id, QuestionKind::Ask { text }, None, minutes);
+        }
+        self.move_task_after_run(run_id, task_id, outcome, reason, blocked_by_itself);
+    }
+
+    /// One durable message per target room, unless the cap says otherwise.
+    pub(crate) fn route(&mut self, run_id: RunId, boundary: Boundary, body: &str, source: &str) {
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(session) = self.state.sessions.get(&run.session_id) else { return };
+        let (Some(origin), Some(launch)) = (session.origin.clone(), session.launch.clone()) else { return };
+        let session_id = session.id;
+        let task_id = session.task_id;
+        let cap = self.context.limits.round_trip_cap;
+        let count = session.round_trips.saturating_add(1);
+        if session.capped {
+            return;
+        }
+        let over = count > cap;
+        let kind = if over { RoutingKind::RoundTripCapExceeded } else { RoutingKind::of(boundary) };
+        let event = if over { "round_trip_cap_exceeded" } else { boundary.as_str() };
+        let status = if over {
+            "stopped"
+        } else {
+            match (boundary, run.outcome) {
+                (Boundary::Blocked, _) => "blocked",
+                (_, Some(outcome)) => session_status_of_outcome(outcome).as_str(),
+                (_, None) => "busy",
+            }
+        };
+        let text = if over {
+            narrate_cap(&launch.label, &launch.profile, count, cap)
+        } else {
+            narrate(&Narration {
+                label: &launch.label,
+                agent_type: &launch.profile,
+                boundary,
+                body,
+                head_bytes: self.context.limits.message_head_bytes,
+            })
+        };
+        let workdir =
+            task_id.and_then(|id| self.state.tasks.get(&id)).map(|task| task.cwd.clone()).unwrap_or_default();
+        let finish_reason = finish_reason(run);
+        let result = run.result.clone();
+        for (index, target) in targets(kind, &origin).iter().enumerate() {
+            let mut map = metadata(&Routed {
+                session_id,
+                label: &launch.label,
+                event,
+                status,
+                agent_type: &launch.profile,
+                round_trip: count,
+                cap,
+                kind,
+                target,
+                origin: &origin,
+                workdir: &workdir,
+                finish_reason,
+            });
+            map.insert("runId".to_owned(), json!(run_id));
+            map.insert("taskId".to_owned(), json!(task_id));
+            if let Some(result) = &result {
+                map.insert("result".to_owned(), json!(result));
+            }
+            // One turn per fact, however many rooms see it.
+            let turn = (index == 0).then_some(TurnCause::Boundary { run_id });
+            self.post(Post {
+                room_id: target.room_id,
+                speaker: Voice::SubAgent(session_id),
+                text: text.clone(),
+                source: "sub_agent".to_owned(),
+                in_reply_to: Some(origin.message_id),
+                task_id,
+                metadata: Value::Object(map),
+                delivery_key: Some(delivery_key(session_id, &format!("{run_id}:{source}"), event, target.room_id)),
+                turn,
+            });
+        }
+        if over {
+            self.cap_session(session_id);
+        }
+    }
+
+    fn tell_stopped(
+        &mut self,
+        run_id: RunId,
+        session_id: SessionId,
+        task_id: TaskId,
+        outcome: RunOutcome,
+        reason: &OutcomeReason,
+    ) {
+        let Some(origin) = self.state.sessions.get(&session_id).and_then(|session| session.origin.clone()) else {
+            return;
+        };
+        let label = self
+            .state
+            .sessions
+            .get(&session_id)
+            .and_then(|session| session.launch.as_ref())
+            .map(|launch| launch.label.clone())
+            .unwrap_or_default();
+        let how = if outcome == RunOutcome::Killed { "had to be ended by force" } else { "was cancelled" };
+        let partial = self.state.runs.get(&run_id).is_some_and(|run| run.result.is_some());
+        let kept = if partial { format!("; what it said is kept: `rally result get {run_id}`") } else { String::new() };
+        self.post(Post {
+            room_id: origin.task_room_id,
+            speaker: Voice::System,
+            text: format!("{label} {how} ({}){kept}", reason.words()),
+            source: "system".to_owned(),
+            in_reply_to: Some(origin.message_id),
+            task_id: Some(task_id),
+            metadata: json!({ "taskId": task_id, "runId": run_id }),
+            delivery_key: Some(delivery_key(session_id, &format!("{run_id}:end"), "stopped", origin.task_room_id)),
+            turn: None,
+        });
+    }
+
+    /// What the last run without an outcome does to its task.
+    fn move_task_after_run(
+        &mut self,
+        run_id: RunId,
+        task_id: TaskId,
+        outcome: RunOutcome,
+        reason: &OutcomeReason,
+        blocked_by_itself: bool,
+    ) {
+        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        if task.status.is_terminal() || self.state.task_has_open_run(task) {
+            return;
+        }
+        let stop_asked = task.stop_requested_by.is_some();
+        let asked = self
+            .state
+            .open_questions(task_id)
+            .any(|question| matches!(question.question, QuestionKind::Ask { .. }));
+        if (blocked_by_itself || asked) && !stop_asked {
+            self.move_task(task_id, TaskTrigger::SessionBlocked, Some(TaskReason::QuestionAsked));
+            return;
+        }
+        match outcome {
+            RunOutcome::Completed => self.completion_reported(task_id),
+            RunOutcome::CompletedEmpty | RunOutcome::Incomplete => self.continue_or_wait(run_id, task_id),
+            RunOutcome::Failed if needs_login(reason) => {
+                self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::LoginNeeded));
+            }
+            RunOutcome::Failed => {
+                self.move_task(task_id, TaskTrigger::Unrecoverable, Some(TaskReason::RunFailed));
+            }
+            RunOutcome::TimedOut => {
+                self.move_task(task_id, TaskTrigger::Unrecoverable, Some(TaskReason::TimedOut));
+            }
+            RunOutcome::Interrupted | RunOutcome::Lost => {
+                self.move_task(task_id, TaskTrigger::Interrupted, Some(TaskReason::Cut));
+            }
+            RunOutcome::Cancelled | RunOutcome::Killed => {
+                self.move_task(task_id, TaskTrigger::Interrupted, Some(TaskReason::Stopped));
+                self.tell_task(task_id, "the work was stopped", TurnCause::Moved);
+            }
+            RunOutcome::Capped => {
+                self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::Capped));
+            }
+        }
+    }
+
+    fn continue_or_wait(&mut self, run_id: RunId, task_id: TaskId) {
+        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(session_id) = self.state.runs.get(&run_id).map(|run| run.session_id) else { return };
+        let budget_left = task.corrective_rounds < task.corrective_limit;
+        if budget_left && task.stop_requested_by.is_none() && self.session_can_go_on(session_id) {
+            if task.status != TaskStatus::Active {
+                self.move_task(task_id, TaskTrigger::Retrying, None);
+            }
+            self.queue_follow_up(
+                session_id,
+                RunPurpose::Continuing,
+                FollowUpReason::IncompleteCompletion,
+                "Continue, or report what keeps you from it.",
+                None,
+            );
+        } else {
+            self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::NoUsableResult));
+        }
+    }
+
+    /// A session over its cap ends; its single notice is posted.
+    fn cap_session(&mut self, session_id: SessionId) {
+        let cap = self.context.limits.round_trip_cap;
+        if let Some(session) = self.state.sessions.get(&session_id)
+            && let Some(open) = session.open_run
+        {
+            self.finish_run(open, RunOutcome::Capped, OutcomeReason::Cap { cap });
+        }
+        self.end_session(session_id, &OutcomeReason::Cap { cap }, RunOutcome::Capped);
+    }
+}
+
+/// The finish reason of the routing contract, when a limit ended the turn.
+fn finish_reason(run: &Run) -> Option<&'static str> {
+    match run.answer.as_ref()?.stop_reason.as_str() {
+        "max_tokens" | "max_turn_requests" => Some("length"),
+        "refusal" => Some("content_filter"),
+        _ => None,
+    }
+}
+
+/// Words without the report's fenced block, for people.
+pub(crate) fn without_report(text: &str) -> String {
+    let mut kept = Vec::new();
+    let mut fence: Option<Vec<&str>> = None;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        match &mut fence {
+            None if trimmed.starts_with("```") && trimmed.trim_start_matches('`').trim() == "json" => {
+                fence = Some(vec![line]);
+            }
+            None => kept.push(line),
+            Some(block) => {
+                block.push(line);
+                if trimmed == "```" {
+                    let is_report = block.iter().any(|line| line.contains("\"diffSummary\""));
+                    if !is_report {
+                        kept.append(block);
+                    }
+                    fence = None;
+                }
+            }
+        }
+    }
+    if let Some(block) = fence {
+        kept.extend(block);
+    }
+    kept.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_report;
+
+    #[test]
+    fn a_report_is_taken_out_and_other_json_stays() {
+        let text = "All good.\n```json\n{\"a\":1}\n```\nBye\n```json\n{\"diffSummary\":\"x\"}\n```\n";
+        assert_eq!(without_report(text), "All good.\n```json\n{\"a\":1}\n```\nBye");
+    }
+}

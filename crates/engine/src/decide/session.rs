@@ -1,0 +1,187 @@
+//! Sessions and the runs that are given to them.
+
+use rallypoint_model::agent_io::PromptBlock;
+use rallypoint_model::command::Outcome;
+use rallypoint_model::event::{Aggregate, Event, Scope};
+use rallypoint_model::ids::{MessageId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_model::run::RunPurpose;
+use rallypoint_model::session::{FrozenOrigin, GenerationStatus, SessionKind};
+use rallypoint_model::task::{TaskStatus, TaskTrigger};
+
+use super::Deciding;
+use crate::prompt::{FollowUpReason, GoalPrompt, goal_prompt};
+use crate::router::sub_agent_entity;
+
+impl Deciding<'_, '_> {
+    /// Starts the sub-agent that a task asks for at this place. Its origin is frozen here.
+    pub(crate) fn spawn_agent(&mut self, task_id: TaskId, index: u32) -> Result<SessionId, String> {
+        let Some(task) = self.state.tasks.get(&task_id) else { return Err("the task is gone".to_owned()) };
+        let Some(launch) = task.agents.get(index as usize).cloned() else {
+            return Err(format!("the task asks for no sub-agent number {index}"));
+        };
+        let Some(world) = self.state.world.clone() else { return Err("there is no world".to_owned()) };
+        let Some(message_id) = task.origin_message_id else {
+            return Err("the task has no message to answer".to_owned());
+        };
+        let room_id = task.origin_room_id;
+        let incarnation = self.state.rooms.get(&room_id).map_or(1, |room| room.incarnation);
+        let origin = FrozenOrigin {
+            origin_room_id: room_id,
+            task_room_id: room_id,
+            worktree_room_id: None,
+            incarnation,
+            message_id,
+            user_id: world.user_id,
+            source: task.source.clone(),
+        };
+        let (goal, cwd) = (task.goal.clone(), task.cwd.clone());
+        let session_id = SessionId(self.context.ids.next_uuid());
+        let entity_id = sub_agent_entity(&world.main_agent_id.to_string(), session_id);
+        self.emit(
+            Aggregate::Session(session_id),
+            Scope { task_id: Some(task_id), room_id: Some(room_id), session_id: Some(session_id), run_id: None },
+            Event::SessionCreated {
+                session_id,
+                session_key: format!("agent:{}:subagent:{session_id}", launch.agent_id),
+                session_kind: SessionKind::SubAgent,
+                task_id: Some(task_id),
+                room_id: None,
+                entity_id,
+                launch: Some(launch.clone()),
+                origin: Some(origin.clone()),
+            },
+        );
+        let blocks = goal_prompt(&GoalPrompt {
+            agent_name: &launch.label,
+            goal: &goal,
+            task: launch.task.as_deref(),
+            criteria: &self.criteria_texts(task_id),
+            task_room: origin.task_room_id,
+            worktree_room: origin.worktree_room_id,
+            workdir: &cwd,
+        });
+        self.queue_run(session_id, RunPurpose::Goal, blocks, None);
+        if self.state.tasks.get(&task_id).is_some_and(|task| task.status == TaskStatus::Open) {
+            self.move_task(task_id, TaskTrigger::SessionActive, None);
+        }
+        Ok(session_id)
+    }
+
+    /// The goal again, in a new conversation, because a person asked for it.
+    pub(crate) fn queue_goal_again(&mut self, session_id: SessionId, extra: Option<&str>) {
+        let Some(session) = self.state.sessions.get(&session_id) else { return };
+        let (Some(task_id), Some(origin), Some(launch)) =
+            (session.task_id, session.origin.clone(), session.launch.clone())
+        else {
+            return;
+        };
+        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let task_text = match (extra, &launch.task) {
+            (Some(extra), Some(task)) => Some(format!("{task}\n\n{extra}")),
+            (Some(extra), None) => Some(format!("{}\n\n{extra}", task.goal)),
+            (None, task) => task.clone(),
+        };
+        let (goal, cwd) = (task.goal.clone(), task.cwd.clone());
+        let blocks = goal_prompt(&GoalPrompt {
+            agent_name: &launch.label,
+            goal: &goal,
+            task: task_text.as_deref(),
+            criteria: &self.criteria_texts(task_id),
+            task_room: origin.task_room_id,
+            worktree_room: origin.worktree_room_id,
+            workdir: &cwd,
+        });
+        self.queue_run(session_id, RunPurpose::Goal, blocks, None);
+    }
+
+    /// Accepts a run. The blocks come from the prompt builders, or are empty for a turn.
+    pub(crate) fn queue_run(
+        &mut self,
+        session_id: SessionId,
+        purpose: RunPurpose,
+        blocks: Vec<PromptBlock>,
+        trigger_message_id: Option<MessageId>,
+    ) -> RunId {
+        let run_id = RunId(self.context.ids.next_uuid());
+        let session = self.state.sessions.get(&session_id);
+        let predecessor = session.and_then(|session| {
+            session.queue.last().copied().or(session.open_run).or(session.last_run)
+        });
+        let scope = Scope { run_id: Some(run_id), ..self.session_scope(session_id) };
+        self.emit(
+            Aggregate::Session(session_id),
+            scope,
+            Event::RunQueued { run_id, session_id, predecessor, purpose, blocks, trigger_message_id },
+        );
+        run_id
+    }
+
+    /// The room's own session, made at its main agent's first turn.
+    pub(crate) fn room_session(&mut self, room_id: RoomId) -> Option<SessionId> {
+        let room = self.state.rooms.get(&room_id)?;
+        if let Some(session_id) = room.session_id {
+            return Some(session_id);
+        }
+        let entity_id = self.state.world.as_ref()?.main_agent_id;
+        let session_id = SessionId(self.context.ids.next_uuid());
+        self.emit(
+            Aggregate::Session(session_id),
+            Scope { room_id: Some(room_id), session_id: Some(session_id), ..Scope::default() },
+            Event::SessionCreated {
+                session_id,
+                session_key: format!("agent:main:room:{room_id}"),
+                session_kind: SessionKind::Room,
+                task_id: None,
+                room_id: Some(room_id),
+                entity_id,
+                launch: None,
+                origin: None,
+            },
+        );
+        Some(session_id)
+    }
+
+    /// Whether something can be said to this session in the conversation it has.
+    pub(crate) fn session_can_go_on(&self, session_id: SessionId) -> bool {
+        let Some(session) = self.state.sessions.get(&session_id) else { return false };
+        if session.stopped || session.capped {
+            return false;
+        }
+        session
+            .generation_id
+            .and_then(|id| self.state.generations.get(&id))
+            .is_some_and(|generation| generation.status == GenerationStatus::Ready)
+    }
+
+    pub(crate) fn send_to_session(
+        &mut self,
+        session_id: SessionId,
+        text: &str,
+        by: &str,
+    ) -> Result<Outcome, Refusal> {
+        let session = self.state.sessions.get(&session_id).ok_or_else(|| Refusal::not_found("session", session_id))?;
+        let Some(task_id) = session.task_id else {
+            return Err(Refusal::new(RefusalCode::Invalid, "a room's own session takes no messages"));
+        };
+        if text.trim().is_empty() {
+            return Err(Refusal::new(RefusalCode::Invalid, "the message is empty"));
+        }
+        if !self.session_can_go_on(session_id) && session.open_run.is_none() && session.queue.is_empty() {
+            return Err(Refusal::new(RefusalCode::Conflict, format!("the session `{session_id}` has ended"))
+                .with_hint(format!("`rally task retry {task_id}` gives the task another run")));
+        }
+        self.resume_task_for(task_id, session_id, by);
+        self.queue_follow_up(session_id, RunPurpose::FollowUp, FollowUpReason::UserMessage, text, None);
+        Ok(Outcome::Queued { session_id })
+    }
+
+    /// A task that waits goes on, because something is said to its session.
+    pub(crate) fn resume_task_for(&mut self, task_id: TaskId, session_id: SessionId, by: &str) {
+        self.withdraw_questions(task_id, Some(session_id), by);
+        let status = self.state.tasks.get(&task_id).map(|task| task.status);
+        if matches!(status, Some(TaskStatus::Blocked | TaskStatus::WaitingOnUser)) {
+            self.move_task(task_id, TaskTrigger::Answered, None);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The table of a delivery to an agent or a channel.
+//!
+//! Into a room of ours the message row is the delivery and needs no table. An
+//! input of an agent is `offered` once it is journalled and sent, `consumed`
+//! with the agent's first frame after its acceptance.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStatus {
+    /// To be offered.
+    Pending,
+    /// Given to the sink, not yet known to be taken.
+    Offered,
+    /// Taken.
+    Consumed,
+    /// Refused for good.
+    Failed,
+    /// Its deadline passed.
+    Expired,
+    /// Held back until a person or setting lets it go.
+    Suspended,
+    /// May have been taken; never sent again by itself.
+    Ambiguous,
+    /// Given up for a named reason.
+    Discarded,
+}
+
+impl DeliveryStatus {
+    /// Every status, for tables and their tests.
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Offered,
+        Self::Consumed,
+        Self::Failed,
+        Self::Expired,
+        Self::Suspended,
+        Self::Ambiguous,
+        Self::Discarded,
+    ];
+}
+
+/// What may move a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryTrigger {
+    /// It was given to the sink.
+    Offer,
+    /// The sink has it.
+    Consume,
+    /// The sink provably does not have it; it may be offered again.
+    Returned,
+    /// The sink refused it for good.
+    Fail,
+    /// Its deadline passed.
+    Expire,
+    /// Hold it back.
+    Suspend,
+    /// Let it go on.
+    Resume,
+    /// Nobody can tell whether the sink has it.
+    LoseTrack,
+    /// Give it up.
+    Discard,
+}
+
+impl DeliveryTrigger {
+    /// Every trigger, for tables and their tests.
+    pub const ALL: [Self; 9] = [
+        Self::Offer,
+        Self::Consume,
+        Self::Returned,
+        Self::Fail,
+        Self::Expire,
+        Self::Suspend,
+        Self::Resume,
+        Self::LoseTrack,
+        Self::Discard,
+    ];
+}
+
+/// Where `trigger` leads from `status`; `None` where it is not legal.
+pub fn next(status: DeliveryStatus, trigger: DeliveryTrigger) -> Option<DeliveryStatus> {
+    use DeliveryStatus as S;
+    use DeliveryTrigger as T;
+    match (status, trigger) {
+        (S::Pending, T::Offer) => Some(S::Offered),
+        (S::Offered, T::Consume) => Some(S::Consumed),
+        (S::Offered, T::Returned) => Some(S::Pending),
+        (S::Offered, T::LoseTrack) => Some(S::Ambiguous),
+        (S::Pending | S::Offered, T::Fail) => Some(S::Failed),
+        (S::Pending | S::Suspended, T::Expire) => Some(S::Expired),
+        (S::Pending, T::Suspend) => Some(S::Suspended),
+        (S::Suspended, T::Resume) => Some(S::Pending),
+        // A late receipt settles what could not be told before.
+        (S::Ambiguous, T::Consume) => Some(S::Consumed),
+        (S::Pending | S::Suspended | S::Ambiguous, T::Discard) => Some(S::Discarded),
+        (
+            S::Pending
+            | S::Offered
+            | S::Consumed
+            | S::Failed
+            | S::Expired
+            | S::Suspended
+            | S::Ambiguous
+            | S::Discarded,
+            _,
+        ) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ambiguous_delivery_is_never_offered_again() {
+        for trigger in DeliveryTrigger::ALL {
+            let to = next(DeliveryStatus::Ambiguous, trigger);
+            assert!(!matches!(to, Some(DeliveryStatus::Pending | DeliveryStatus::Offered)));
+        }
+    }
+
+    #[test]
+    fn every_pair_of_the_delivery_table_is_as_specified() {
+        let mut text = String::new();
+        for trigger in DeliveryTrigger::ALL {
+            let cells: Vec<String> = DeliveryStatus::ALL
+                .iter()
+                .map(|status| next(*status, trigger).map_or("-".to_owned(), |to| format!("{to:?}")))
+                .collect();
+            text.push_str(&format!("{trigger:?}: {}\n", cells.join(" ")));
+        }
+        insta::assert_snapshot!(text, @r"
+        Offer: Offered - - - - - - -
+        Consume: - Consumed - - - - Consumed -
+        Returned: - Pending - - - - - -
+        Fail: Failed Failed - - - - - -
+        Expire: Expired - - - - Expired - -
+        Suspend: Suspended - - - - - - -
+        Resume: - - - - - Pending - -
+        LoseTrack: - Ambiguous - - - - - -
+        Discard: Discarded - - - - Discarded Discarded -
+        ");
+    }
+}

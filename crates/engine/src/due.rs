@@ -1,0 +1,213 @@
+//! Which effects committed state asks for, after each commit and at start alike.
+//!
+//! Effects are not stored. Why a repeat is harmless:
+//!
+//! - `Attend` — the executor holds at most one attendant per generation; the
+//!   shim's folder lock keeps a second shim out, and its input numbers keep a
+//!   repeated input out.
+//! - `Clean` — ending what is gone and removing what is removed changes nothing.
+//! - `Verify` — checks are run again on the same work folder; only the record
+//!   of the round that is due is taken.
+
+use rallypoint_model::agent_io::AgentInput;
+use rallypoint_model::command::AgentLaunch;
+use rallypoint_model::ids::{GenerationId, TaskId};
+use rallypoint_model::limits::Limits;
+use rallypoint_model::question::QuestionStatus;
+use rallypoint_model::run::RunStatus;
+use rallypoint_model::session::{GenerationStatus, SpoolCursor};
+use rallypoint_model::task::{Criterion, TaskStatus};
+use rallypoint_model::time::Timestamp;
+
+use crate::changes::RowRef;
+use crate::state::{Generation, InputKind, Run, Session, State};
+
+/// Times the settle limit after which a run ends although frames keep coming.
+const SETTLE_LIMIT_FACTOR: i64 = 20;
+/// Times the setup limit after which a start fails although output keeps coming.
+const SETUP_LIMIT_FACTOR: i64 = 5;
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// See to a process: launch or find it, say what waits, read it, end it.
+    Attend(Attendance),
+    /// See that nothing is left of a generation.
+    Clean(GenerationId),
+    /// Run the checks of a round.
+    Verify(Verification),
+}
+
+/// What a process's attendant has to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attendance {
+    /// The generation.
+    pub generation_id: GenerationId,
+    /// How it stands.
+    pub status: GenerationStatus,
+    /// How to start it.
+    pub launch: AgentLaunch,
+    /// Its task, whose environment it gets.
+    pub task_id: TaskId,
+    /// Work folder.
+    pub cwd: String,
+    /// Where to read on.
+    pub cursor: SpoolCursor,
+    /// What was said to it and is not accepted, in order.
+    pub inputs: Vec<(u64, AgentInput)>,
+    /// What each input was, for its answer.
+    pub kinds: Vec<(u64, InputKind)>,
+    /// Agent's id of the conversation.
+    pub agent_session_id: Option<String>,
+    /// Absolute limit of the process in milliseconds; 0 means none.
+    pub hard_deadline_ms: u64,
+}
+
+/// A round of checks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verification {
+    /// The task.
+    pub task_id: TaskId,
+    /// The round.
+    pub round: u32,
+    /// Work folder.
+    pub cwd: String,
+    /// What is to be checked.
+    pub criteria: Vec<Criterion>,
+    /// Environment that is not secret.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The effect that a row asks for.
+pub fn due_of_row(state: &State, row: RowRef, limits: &Limits) -> Option<Effect> {
+    match row {
+        RowRef::Generation(id) => due_of_generation(state, id, limits),
+        RowRef::Task(id) => due_of_task(state, id),
+        RowRef::World | RowRef::Room(_) | RowRef::Session(_) | RowRef::Run(_) | RowRef::Question(_) => None,
+    }
+}
+
+/// Every effect that the state asks for.
+pub fn due(state: &State, limits: &Limits) -> Vec<Effect> {
+    let generations = state.generations.keys().filter_map(|id| due_of_generation(state, *id, limits));
+    let tasks = state.tasks.keys().filter_map(|id| due_of_task(state, *id));
+    generations.chain(tasks).collect()
+}
+
+fn due_of_generation(state: &State, id: GenerationId, limits: &Limits) -> Option<Effect> {
+    let generation = state.generations.get(&id)?;
+    if generation.status == GenerationStatus::Ended {
+        return generation.cleaned.is_none().then_some(Effect::Clean(id));
+    }
+    let session = state.sessions.get(&generation.session_id)?;
+    let task_id = session.task_id?;
+    let cwd = state.tasks.get(&task_id)?.cwd.clone();
+    Some(Effect::Attend(Attendance {
+        generation_id: id,
+        status: generation.status,
+        launch: session.launch.clone()?,
+        task_id,
+        cwd,
+        cursor: generation.cursor,
+        inputs: generation
+            .inputs
+            .iter()
+            .filter(|entry| !entry.accepted)
+            .filter_map(|entry| entry.input.clone().map(|input| (entry.seq, input)))
+            .collect(),
+        kinds: generation.inputs.iter().map(|entry| (entry.seq, entry.kind)).collect(),
+        agent_session_id: generation.agent_session_id.clone(),
+        hard_deadline_ms: limits.hard_timeout_seconds.saturating_mul(1000),
+    }))
+}
+
+fn due_of_task(state: &State, id: TaskId) -> Option<Effect> {
+    let task = state.tasks.get(&id)?;
+    if task.status != TaskStatus::Validating || !task.verification_due {
+        return None;
+    }
+    let environment = task.agents.first().map(|launch| launch.environment.clone()).unwrap_or_default();
+    Some(Effect::Verify(Verification {
+        task_id: id,
+        round: task.rounds.saturating_add(1),
+        cwd: task.cwd.clone(),
+        criteria: task.criteria.clone(),
+        environment,
+    }))
+}
+
+/// When a settling run's end is decided: after a quiet spell, or at the latest
+/// after a fixed time.
+pub fn settle_deadline(state: &State, run: &Run, limits: &Limits) -> Option<Timestamp> {
+    let answer = run.answer.as_ref()?;
+    let generation = run.generation_id.and_then(|id| state.generations.get(&id));
+    let last = generation.map_or(answer.at, |generation| generation.last_report_at.max(answer.at));
+    let latest = answer.at.plus(limits.settle_ms.saturating_mul(SETTLE_LIMIT_FACTOR));
+    Some(last.plus(limits.settle_ms).min(latest))
+}
+
+/// When a run has used up its active time.
+pub fn run_deadline(run: &Run, limits: &Limits) -> Option<Timestamp> {
+    if limits.run_timeout_seconds == 0 || run.status == RunStatus::Terminal {
+        return None;
+    }
+    let limit = i64::try_from(limits.run_timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+    run.started_at.map(|at| at.plus(limit))
+}
+
+/// When a process should have become ready, and the limit that says so. Output
+/// counts as a sign of life, since a slow tool server can hold up a start.
+pub fn setup_deadline(session: &Session, generation: &Generation, limits: &Limits) -> Option<(Timestamp, i64)> {
+    if !matches!(generation.status, GenerationStatus::Launching | GenerationStatus::Opening) {
+        return None;
+    }
+    let limit =
+        session.launch.as_ref().and_then(|launch| launch.setup_timeout_ms).unwrap_or(limits.setup_timeout_ms);
+    let latest = generation.started_at.plus(limit.saturating_mul(SETUP_LIMIT_FACTOR));
+    let quiet = generation.last_report_at.max(generation.started_at).plus(limit);
+    Some((quiet.min(latest), limit))
+}
+
+/// The next point in time at which [`rallypoint_model::command::Command::Tick`] changes something.
+pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
+    let mut next: Option<Timestamp> = None;
+    let mut consider = |at: Option<Timestamp>| {
+        if let Some(at) = at {
+            next = Some(next.map_or(at, |known: Timestamp| known.min(at)));
+        }
+    };
+    for run in state.runs.values().filter(|run| run.is_open()) {
+        if run.status == RunStatus::Settling {
+            consider(settle_deadline(state, run, limits));
+            continue;
+        }
+        consider(run.cancel.as_ref().map(|cancel| cancel.at.plus(limits.cancel_grace_ms)));
+        if run.cancel.is_none() {
+            consider(run_deadline(run, limits));
+        }
+        if run.status == RunStatus::Starting
+            && let Some(session) = state.sessions.get(&run.session_id)
+            && let Some(generation) = session.generation_id.and_then(|id| state.generations.get(&id))
+        {
+            consider(setup_deadline(session, generation, limits).map(|(at, _)| at));
+        }
+    }
+    for task in state.tasks.values() {
+        let cancelling = task
+            .runs
+            .iter()
+            .filter_map(|run| state.runs.get(run))
+            .any(|run| run.is_open() && (run.cancel.is_some() || run.status == RunStatus::Settling));
+        let counts = matches!(
+            task.status,
+            TaskStatus::Open | TaskStatus::Active | TaskStatus::Blocked | TaskStatus::Validating
+        );
+        if counts && !cancelling {
+            consider(task.deadline_at);
+        }
+    }
+    for question in state.questions.values().filter(|question| question.status == QuestionStatus::Open) {
+        consider(Some(question.deadline_at));
+    }
+    next
+}

@@ -1,0 +1,508 @@
+//! The live state: what the journal says, folded.
+//!
+//! Fields marked `skip` are operational: they may be lost without changing
+//! what is true (a cursor that is too old only means reading some bytes again,
+//! which is harmless because every item carries its frame or input number).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rallypoint_model::agent_io::{AgentInput, PromptBlock};
+use rallypoint_model::command::{Acceptance, AgentLaunch};
+use rallypoint_model::completion::CompletionReport;
+use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
+use rallypoint_model::ids::{
+    EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
+};
+use rallypoint_model::message::RoomKind;
+use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
+use rallypoint_model::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind, SpoolCursor};
+use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdict};
+use rallypoint_model::time::Timestamp;
+use rallypoint_model::usage::TokenCounts;
+use serde::{Deserialize, Serialize};
+
+/// Everything live.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The world, once it is opened.
+    pub world: Option<World>,
+    /// Rooms.
+    pub rooms: BTreeMap<RoomId, Room>,
+    /// Tasks.
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// Sessions.
+    pub sessions: BTreeMap<SessionId, Session>,
+    /// Runs.
+    pub runs: BTreeMap<RunId, Run>,
+    /// Generations.
+    pub generations: BTreeMap<GenerationId, Generation>,
+    /// Questions.
+    pub questions: BTreeMap<QuestionId, Question>,
+    /// Keys of requests and deliveries, with what they made. Enforced by the store too.
+    pub keys: BTreeMap<String, KeyedFact>,
+    /// Versions of the aggregates.
+    pub versions: BTreeMap<Aggregate, u64>,
+}
+
+/// What a unique key made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum KeyedFact {
+    /// A task.
+    Task {
+        /// Which.
+        id: TaskId,
+    },
+    /// A message.
+    Message {
+        /// Which.
+        id: MessageId,
+    },
+}
+
+/// The world.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct World {
+    /// Its id.
+    pub id: WorldId,
+    /// Its main room.
+    pub main_room_id: RoomId,
+    /// The person of this installation.
+    pub user_id: EntityId,
+    /// The main agent.
+    pub main_agent_id: EntityId,
+    /// The platform's voice.
+    pub system_id: EntityId,
+}
+
+/// A room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Room {
+    /// Its id.
+    pub id: RoomId,
+    /// Its kind.
+    pub kind: RoomKind,
+    /// Its title.
+    pub title: String,
+    /// Rises when the room is reset.
+    pub incarnation: u32,
+    /// Messages in it.
+    pub messages: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What waits for a turn of its main agent, oldest first.
+    pub mailbox: Vec<MailboxItem>,
+    /// Its own session, once its main agent had a turn.
+    pub session_id: Option<SessionId>,
+}
+
+/// Something that waits for a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MailboxItem {
+    /// The message that is to be looked at.
+    pub message_id: MessageId,
+    /// Its task.
+    pub task_id: Option<TaskId>,
+    /// What happened.
+    pub cause: TurnCause,
+}
+
+/// What a turn is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TurnCause {
+    /// A person asked for a task.
+    TaskRequested,
+    /// A run reached a boundary.
+    Boundary {
+        /// Which run.
+        #[serde(rename = "runId")]
+        run_id: RunId,
+    },
+    /// A round of checks ended.
+    Verified {
+        /// Which round.
+        round: u32,
+    },
+    /// A question was closed without an answer, or the task moved for another reason.
+    Moved,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// Its id.
+    pub id: TaskId,
+    /// One line.
+    pub title: String,
+    /// The goal as written.
+    pub goal: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Why it stands there.
+    pub reason: Option<TaskReason>,
+    /// The room that asked.
+    pub origin_room_id: RoomId,
+    /// The message that asked, once it is in the room.
+    pub origin_message_id: Option<MessageId>,
+    /// Work folder.
+    pub cwd: String,
+    /// What must hold.
+    pub criteria: Vec<Criterion>,
+    /// Whether an unproven result may be taken.
+    pub acceptance: Acceptance,
+    /// When its total time is up.
+    pub deadline_at: Option<Timestamp>,
+    /// Its total time.
+    pub timeout_ms: i64,
+    /// Who is to work on it.
+    pub agents: Vec<AgentLaunch>,
+    /// Its sessions, in the order they were made.
+    pub sessions: Vec<SessionId>,
+    /// Its runs, in the order they were made.
+    pub runs: Vec<RunId>,
+    /// The person.
+    pub requested_by: String,
+    /// Where it came in.
+    pub source: String,
+    /// Limit of corrective rounds.
+    pub corrective_limit: u32,
+    /// Corrective and continuing prompts sent.
+    pub corrective_rounds: u32,
+    /// Rounds of checks recorded.
+    pub rounds: u32,
+    /// Whether a round of checks is to be run.
+    pub verification_due: bool,
+    /// When the last run ended; proof must be newer.
+    pub last_run_ended_at: Option<Timestamp>,
+    /// The run that completed last.
+    pub last_completed_run: Option<RunId>,
+    /// What was observed in the last round.
+    pub evidence: Vec<Evidence>,
+    /// What it amounted to.
+    pub verdict: Option<Verdict>,
+    /// Who asked to stop it.
+    pub stop_requested_by: Option<String>,
+    /// Words of the last terminal or asking reply.
+    pub last_reply: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When something last happened.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Its key.
+    pub key: String,
+    /// Whose it is.
+    pub kind: SessionKind,
+    /// Its task.
+    pub task_id: Option<TaskId>,
+    /// Its room, for a room's own session.
+    pub room_id: Option<RoomId>,
+    /// Its identity.
+    pub entity_id: EntityId,
+    /// How to start its agent.
+    pub launch: Option<AgentLaunch>,
+    /// Where its results go.
+    pub origin: Option<FrozenOrigin>,
+    /// Its generation that is not ended.
+    pub generation_id: Option<GenerationId>,
+    /// Its run without an outcome.
+    pub open_run: Option<RunId>,
+    /// Runs that wait for it, oldest first.
+    pub queue: Vec<RunId>,
+    /// Its last run with an outcome.
+    pub last_run: Option<RunId>,
+    /// Boundary events that reached its room.
+    pub round_trips: u32,
+    /// Whether it is over its cap.
+    pub capped: bool,
+    /// Whether it was stopped for good.
+    pub stopped: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How far a prompt has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptProgress {
+    /// Not given to any process.
+    NotSent,
+    /// In the journal, perhaps in the spool.
+    Journalled,
+    /// Whole in the spool.
+    Accepted,
+    /// The agent has put out a frame since.
+    Seen,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its task.
+    pub task_id: Option<TaskId>,
+    /// The run before it.
+    pub predecessor: Option<RunId>,
+    /// Why it exists.
+    pub purpose: RunPurpose,
+    /// What it says.
+    pub blocks: Vec<PromptBlock>,
+    /// The message that set it off, for a main agent's turn.
+    pub trigger_message_id: Option<MessageId>,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// How far its prompt has got.
+    pub prompt: PromptProgress,
+    /// The generation that has its prompt.
+    pub generation_id: Option<GenerationId>,
+    /// Number of its prompt there.
+    pub input_seq: Option<u64>,
+    /// Starts of a process that were tried for it.
+    pub attempts: u32,
+    /// Who wants it cancelled, and the end that it then gets.
+    pub cancel: Option<CancelAsked>,
+    /// The agent's answer, while late frames are taken in.
+    pub answer: Option<AgentAnswer>,
+    /// Tool calls at work: id → title.
+    pub open_tools: BTreeMap<String, String>,
+    /// Last frame that was output.
+    pub last_frame: u64,
+    /// The plan, for a main agent's turn.
+    pub plan: Option<Vec<PlannedAction>>,
+    /// Actions of the plan that are done.
+    pub actions_done: u32,
+    /// Its outcome.
+    pub outcome: Option<RunOutcome>,
+    /// Why.
+    pub reason: Option<OutcomeReason>,
+    /// Its full output.
+    pub result: Option<ResultRef>,
+    /// What the worker claims.
+    pub claim: Option<CompletionReport>,
+    /// Its last words without the report.
+    pub summary: String,
+    /// Tokens as reported.
+    pub usage: Option<TokenCounts>,
+    /// When it was accepted.
+    pub queued_at: Timestamp,
+    /// When its process was being made ready.
+    pub admitted_at: Option<Timestamp>,
+    /// When its prompt was given.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Its words so far. Rebuilt from the journal for open runs.
+    #[serde(skip)]
+    pub said: Said,
+}
+
+/// A wish to cancel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelAsked {
+    /// Who.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// The reason that the run then ends with.
+    pub reason: OutcomeReason,
+}
+
+/// An agent's answer to a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentAnswer {
+    /// Stop reason as it came.
+    pub stop_reason: String,
+    /// Its frame.
+    pub frame: u64,
+    /// When it was understood.
+    pub at: Timestamp,
+}
+
+/// Words of a run: all of them, and where the last stretch begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Everything said to the reader.
+    pub text: String,
+    /// Where the words after the last tool call begin.
+    pub last_stretch: usize,
+}
+
+impl Said {
+    /// The words after the last tool call, or all of them when there are none after it.
+    pub fn last_words(&self) -> &str {
+        let tail = self.text.get(self.last_stretch..).unwrap_or_default();
+        if tail.trim().is_empty() { &self.text } else { tail }
+    }
+}
+
+/// One thing said to a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputEntry {
+    /// Its number.
+    pub seq: u64,
+    /// What; gone once the spool holds it.
+    pub input: Option<AgentInput>,
+    /// What kind of request it is, for its answer.
+    pub kind: InputKind,
+    /// The run that it is for.
+    pub run_id: Option<RunId>,
+    /// Whether the spool holds it whole.
+    pub accepted: bool,
+}
+
+/// Kind of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// Hello.
+    Initialize,
+    /// Open a conversation.
+    NewSession,
+    /// A prompt.
+    Prompt,
+    /// Anything that expects no answer, or whose answer changes nothing.
+    Other,
+}
+
+/// A generation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Generation {
+    /// Its id.
+    pub id: GenerationId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// The run that it was started for.
+    pub run_id: RunId,
+    /// How it stands.
+    pub status: GenerationStatus,
+    /// When it was decided to start it.
+    pub started_at: Timestamp,
+    /// Agent's id of the conversation.
+    pub agent_session_id: Option<String>,
+    /// What was said to it.
+    pub inputs: Vec<InputEntry>,
+    /// How it ended.
+    pub end: Option<GenerationEnd>,
+    /// Whether anything of it is left; `None` while it is not ended.
+    pub cleaned: Option<Cleaned>,
+    /// Agent requests that were already taken in, by their raw id.
+    pub seen_requests: BTreeSet<String>,
+    /// Lines that were no frames.
+    pub junk_lines: u64,
+    /// Tail of its error output. Operational.
+    #[serde(skip)]
+    pub stderr_tail: String,
+    /// First byte of its spool that is not understood. Operational, stored apart.
+    #[serde(skip)]
+    pub cursor: SpoolCursor,
+    /// When its spool last brought something. Operational.
+    #[serde(skip)]
+    pub last_report_at: Timestamp,
+}
+
+/// What was left of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cleaned {
+    /// Processes that had to be swept.
+    pub swept: u32,
+    /// Processes that could not be ended.
+    pub left: u32,
+}
+
+impl Generation {
+    /// Number of the next input.
+    pub fn next_seq(&self) -> u64 {
+        self.inputs.last().map_or(1, |entry| entry.seq.saturating_add(1))
+    }
+
+    /// The input of this number.
+    pub fn input(&self, seq: u64) -> Option<&InputEntry> {
+        self.inputs.iter().find(|entry| entry.seq == seq)
+    }
+
+    /// Whether it has not ended.
+    pub fn is_live(&self) -> bool {
+        self.status != GenerationStatus::Ended
+    }
+}
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// Its id.
+    pub id: QuestionId,
+    /// What is asked.
+    pub question: QuestionKind,
+    /// Where it stands.
+    pub status: QuestionStatus,
+    /// The task that waits.
+    pub task_id: TaskId,
+    /// The run that waits.
+    pub run_id: Option<RunId>,
+    /// The session that waits.
+    pub session_id: Option<SessionId>,
+    /// The agent's JSON-RPC id, for an approval.
+    pub request_id: Option<String>,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// When it expires.
+    pub deadline_at: Timestamp,
+    /// The answer.
+    pub answer: Option<Answer>,
+}
+
+impl Run {
+    /// Whether it has no outcome yet.
+    pub fn is_open(&self) -> bool {
+        self.status != RunStatus::Terminal
+    }
+}
+
+impl State {
+    /// Runs of sub-agents that hold a slot of their lane.
+    pub fn running_slots(&self) -> usize {
+        self.sessions
+            .values()
+            .filter(|session| session.kind == SessionKind::SubAgent)
+            .filter_map(|session| session.open_run.and_then(|run| self.runs.get(&run)))
+            .filter(|run| !matches!(run.status, RunStatus::Queued | RunStatus::WaitingChildren | RunStatus::Terminal))
+            .count()
+    }
+
+    /// Whether a task has a run without an outcome.
+    pub fn task_has_open_run(&self, task: &Task) -> bool {
+        task.runs.iter().filter_map(|run| self.runs.get(run)).any(Run::is_open)
+    }
+
+    /// Open questions of a task, oldest first.
+    pub fn open_questions(&self, task_id: TaskId) -> impl Iterator<Item = &Question> {
+        self.questions
+            .values()
+            .filter(move |question| question.task_id == task_id && question.status == QuestionStatus::Open)
+    }
+}

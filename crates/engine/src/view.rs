@@ -1,0 +1,75 @@
+//! Facts about a task that front ends ask for, derived and never stored.
+
+use rallypoint_model::ids::TaskId;
+use rallypoint_model::session::{GenerationStatus, SessionStatus};
+use rallypoint_model::task::TaskStatus;
+
+use crate::consequences::{exit_code, session_status_of_outcome, session_status_of_run};
+use crate::state::{Session, State, Task};
+
+/// Whether nothing more happens to a task by itself.
+pub fn is_settled(state: &State, task: &Task) -> bool {
+    let turn_waits = state
+        .rooms
+        .get(&task.origin_room_id)
+        .is_some_and(|room| room.mailbox.iter().any(|item| item.task_id == Some(task.id)));
+    let blocked_run_waits = task.status == TaskStatus::Blocked;
+    let open_run = state.task_has_open_run(task);
+    !turn_waits && !task.verification_due && (!open_run || blocked_run_waits && !works(state, task))
+}
+
+/// Whether a run of the task goes on without a person.
+fn works(state: &State, task: &Task) -> bool {
+    use rallypoint_model::run::RunStatus as S;
+    task.runs.iter().filter_map(|id| state.runs.get(id)).any(|run| match run.status {
+        S::Queued | S::Starting | S::Running | S::Settling | S::WaitingChildren => true,
+        S::WaitingApproval | S::WaitingQuestion | S::WaitingLogin | S::Terminal => false,
+    })
+}
+
+/// Exit code of `rally run`, once the task is settled.
+pub fn settled_exit_code(state: &State, task_id: TaskId) -> Option<i32> {
+    let task = state.tasks.get(&task_id)?;
+    is_settled(state, task).then(|| exit_code(task.status, task.reason))
+}
+
+/// Status of a session as the routing contract names it.
+pub fn session_status(state: &State, session: &Session) -> SessionStatus {
+    if session.stopped || session.capped {
+        return SessionStatus::Stopped;
+    }
+    if let Some(run) = session.open_run.and_then(|id| state.runs.get(&id)) {
+        return session_status_of_run(run.status, !run.open_tools.is_empty());
+    }
+    if !session.queue.is_empty() {
+        return SessionStatus::Running;
+    }
+    let asks = session
+        .task_id
+        .is_some_and(|task_id| state.open_questions(task_id).any(|question| question.session_id == Some(session.id)));
+    if asks {
+        return SessionStatus::Blocked;
+    }
+    match session.last_run.and_then(|id| state.runs.get(&id)).and_then(|run| run.outcome) {
+        Some(outcome) => session_status_of_outcome(outcome),
+        None => SessionStatus::Running,
+    }
+}
+
+/// The tool that a session uses now.
+pub fn active_tool(state: &State, session: &Session) -> Option<String> {
+    let run = session.open_run.and_then(|id| state.runs.get(&id))?;
+    run.open_tools.values().next().cloned()
+}
+
+/// Whether nothing is left that a daemon would have to stay for.
+pub fn is_idle(state: &State) -> bool {
+    use rallypoint_model::question::QuestionStatus;
+    let open_run = state.runs.values().any(crate::state::Run::is_open);
+    let open_question = state.questions.values().any(|question| question.status == QuestionStatus::Open);
+    let process = state.generations.values().any(|generation| {
+        generation.status != GenerationStatus::Ended || generation.cleaned.is_none()
+    });
+    let check = state.tasks.values().any(|task| task.verification_due);
+    !(open_run || open_question || process || check)
+}

@@ -1,0 +1,78 @@
+//! One route an operation, made from the registry.
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
+use axum::http::{HeaderMap, Method as HttpMethod, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, get, on};
+use axum::{Json, Router};
+use http_body_util::LengthLimitError;
+use rallypoint_ops::{Delivery, Method, OPERATIONS, Operation};
+use rallypoint_runtime::Daemon;
+use serde_json::Value;
+
+use crate::problems::Refused;
+use crate::{events, input, openapi};
+
+/// Largest body of a call. Long texts belong into files of the work folder.
+pub(crate) const BODY_MAX_BYTES: usize = 1024 * 1024;
+
+/// Everything that can be called.
+pub(crate) fn router(daemon: Daemon) -> Router {
+    let mut router = Router::new().route("/openapi.json", get(|| async { Json(openapi::document()) }));
+    for operation in OPERATIONS {
+        let daemon = daemon.clone();
+        let filter = match operation.method {
+            Method::Get => MethodFilter::GET,
+            Method::Post => MethodFilter::POST,
+        };
+        let handler = move |request: Request| answer(daemon.clone(), operation, request);
+        router = router.route(operation.path, on(filter, handler));
+    }
+    router.fallback(unknown_path).method_not_allowed_fallback(wrong_method)
+}
+
+async fn unknown_path(uri: Uri) -> Refused {
+    Refused::unknown_path(uri.path())
+}
+
+async fn wrong_method(method: HttpMethod, uri: Uri) -> Refused {
+    Refused::wrong_method(method.as_str(), uri.path())
+}
+
+async fn answer(daemon: Daemon, operation: &'static Operation, request: Request) -> Response {
+    match called(daemon, operation, request).await {
+        Ok(response) => response,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+async fn called(daemon: Daemon, operation: &Operation, request: Request) -> Result<Response, Refused> {
+    let (headers, input) = read(operation, request).await?;
+    match operation.delivery {
+        Delivery::Body => Ok(Json(daemon.call(operation.name, input).await?).into_response()),
+        Delivery::Stream => events::stream(daemon, &headers, input),
+    }
+}
+
+async fn read(operation: &Operation, request: Request) -> Result<(HeaderMap, Value), Refused> {
+    let (mut parts, body) = request.into_parts();
+    let path = RawPathParams::from_request_parts(&mut parts, &())
+        .await
+        .map_err(|error| Refused::invalid(error.body_text()))?
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let Query(query) =
+        Query::try_from_uri(&parts.uri).map_err(|error| Refused::invalid(error.body_text()))?;
+    let body = to_bytes(body, BODY_MAX_BYTES).await.map_err(unread)?;
+    Ok((parts.headers, input::merge(operation, path, query, &body)?))
+}
+
+fn unread(error: axum::Error) -> Refused {
+    if error.into_inner().is::<LengthLimitError>() {
+        Refused::too_large(BODY_MAX_BYTES)
+    } else {
+        Refused::invalid("the body ended before it was whole")
+    }
+}
