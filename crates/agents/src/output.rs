@@ -175,8 +175,7 @@ impl OpenFence {
         for piece in text.split_inclusive('\n') {
             // The beginning of a line decides; the rest of a long one is not kept.
             if self.line.len() < 64 {
-                self.line
-                    .push_str(piece.get(..piece.len().min(64)).unwrap_or_default());
+                self.line.push_str(split_front(piece, 64).0);
             }
             if piece.ends_with('\n') {
                 self.is_open ^= self.line.trim_start().starts_with("```");

@@ -18,6 +18,9 @@ const QUESTION: &str =
     "Which command should I run? Write it as a line that starts with `$ ` or in a fenced sh block.";
 /// Lines of output that are shown of a command that failed.
 const FAILURE_LINES: usize = 20;
+/// Bytes of output that a message shows of all commands together; what goes
+/// beyond is in the tool calls.
+const SHOWN_BYTES: usize = 16 * 1024;
 /// Characters of the last line of output that stand for it in the report.
 const SUMMARY_CHARS: usize = 200;
 
@@ -85,6 +88,7 @@ fn summary(runs: &[CommandRun], asked: usize) -> String {
     for run in runs {
         let _ = writeln!(text, "- {} exited with {}", code(&run.title()), run.ended.code);
     }
+    let mut room = SHOWN_BYTES;
     for run in runs {
         let (heading, output) = if run.passed() {
             (format!("Output of {}:", code(&run.title())), run.output.shown())
@@ -99,6 +103,12 @@ fn summary(runs: &[CommandRun], asked: usize) -> String {
         if output.trim().is_empty() {
             continue;
         }
+        // The output of a failure is always shown.
+        if run.passed() && output.len() > room {
+            let _ = writeln!(text, "\n{} wrote {} bytes", code(&run.title()), run.output.bytes);
+            continue;
+        }
+        room = room.saturating_sub(output.len());
         let _ = write!(text, "\n{heading}\n\n{}", quoted(&output));
     }
     let _ = write!(text, "\n{}", report::block(&completion(runs, asked)));

@@ -33,7 +33,7 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: TaskVerb,
     },
-    /// Read rooms and speak in them
+    /// Read rooms
     Room {
         #[command(subcommand)]
         verb: RoomVerb,
@@ -172,13 +172,6 @@ pub(crate) enum RoomVerb {
         /// Messages at most, the latest ones
         #[arg(long, default_value_t = 200)]
         limit: u32,
-    },
-    /// Say something
-    Post {
-        /// Id, a part of it that no other room has, or `main`
-        room: String,
-        /// The words
-        text: String,
     },
 }
 

@@ -199,16 +199,12 @@ impl Started {
             Some(status) => {
                 let words = self.words();
                 let log = format!("its log is `{}`", self.log.display());
-                match words.rsplit_once("error: ") {
-                    Some((_, error)) => {
-                        let (message, hint) = error.split_once("\nhint: ").unwrap_or((error, &log));
-                        Err(Failure::failed(format!("the daemon can't run: {message}")).with_hint(hint))
-                    }
-                    None => {
-                        let message = format!("the daemon ended at once with {status}; its last words:\n{words}");
-                        Err(Failure::failed(message).with_hint(log))
-                    }
-                }
+                let Some((_, error)) = words.rsplit_once("error: ") else {
+                    let message = format!("the daemon ended at once with {status}; its last words:\n{words}");
+                    return Err(Failure::failed(message).with_hint(log));
+                };
+                let (message, hint) = error.split_once("\nhint: ").unwrap_or((error, &log));
+                Err(Failure::failed(format!("the daemon can't run: {message}")).with_hint(hint))
             }
         }
     }

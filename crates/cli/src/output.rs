@@ -16,14 +16,20 @@ pub(crate) enum Form {
 /// The two ways out. Lines are written whole and at once, so that a reader of a pipe sees them when they happen.
 #[derive(Debug)]
 pub(crate) struct Output {
-    pub(crate) form: Form,
+    form: Form,
     stdout: io::Stdout,
     stderr: io::Stderr,
+    heard: bool,
 }
 
 impl Output {
     pub(crate) fn new(form: Form) -> Self {
-        Self { form, stdout: io::stdout(), stderr: io::stderr() }
+        Self { form, stdout: io::stdout(), stderr: io::stderr(), heard: true }
+    }
+
+    /// Takes everything and writes nothing.
+    pub(crate) fn unheard(form: Form) -> Self {
+        Self { heard: false, ..Self::new(form) }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -32,6 +38,9 @@ impl Output {
 
     /// One line of data.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+        if !self.heard {
+            return Ok(());
+        }
         let mut stdout = self.stdout.lock();
         stdout.write_all(text.as_bytes())?;
         stdout.write_all(b"\n")?;
@@ -53,6 +62,9 @@ impl Output {
 
     /// One line for the person. Where stderr is closed there is nobody left to tell of it.
     pub(crate) fn talk(&mut self, text: &str) {
+        if !self.heard {
+            return;
+        }
         let mut stderr = self.stderr.lock();
         let _ = writeln!(stderr, "{text}");
     }

@@ -42,9 +42,10 @@ pub(crate) async fn carry_out(
     }
     start_log();
     // Removed when it is dropped, at the end of this function.
-    let throw_away = match arguments.ephemeral {
-        true => Some(tempfile::Builder::new().prefix("rally-").tempdir().map_err(no_folder)?),
-        false => None,
+    let throw_away = if arguments.ephemeral {
+        Some(tempfile::Builder::new().prefix("rally-").tempdir().map_err(no_folder)?)
+    } else {
+        None
     };
     let data_folder = match &throw_away {
         Some(folder) => folder.path().to_owned(),

@@ -35,8 +35,10 @@ async fn opened<T>(connecting: impl Future<Output = io::Result<T>>) -> Result<T,
     match timeout(CONNECT_DEADLINE, connecting).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(error)) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Err(ClientError::NoDaemon),
-            _ => Err(ClientError::Protocol(error.to_string())),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {
+                Err(ClientError::NoDaemon)
+            }
+            _ => Err(ClientError::Protocol(format!("no connection: {error}"))),
         },
         Err(_) => Err(ClientError::Lost),
     }

@@ -114,6 +114,13 @@ pub enum GenerationEnd {
     },
     /// Shim and agent are gone without a record of the end.
     Lost,
+    /// The machine was started anew since; its spool may lack what was last written.
+    Rebooted,
+    /// Its environment was held in memory only and is gone.
+    EnvironmentLost {
+        /// Names of the variables that are missing.
+        names: Vec<String>,
+    },
 }
 
 /// First byte of a generation's spool that has not been understood.

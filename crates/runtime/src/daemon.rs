@@ -1,13 +1,36 @@
 //! One daemon on one data folder.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use rallypoint_engine::view::is_idle;
+use rallypoint_model::command::Command;
 use rallypoint_model::event::EventRecord;
-use rallypoint_model::ids::{RoomId, TaskId};
+use rallypoint_model::ids::{EntityId, RoomId, TaskId, WorldId};
+use rallypoint_model::time::Timestamp;
 use rallypoint_ops::Problem;
+use rallypoint_store::{Store, StoreError};
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
+use uuid::Uuid;
+
+use crate::attendant::Attending;
+use crate::config::{Config, ConfigError};
+use crate::decider::{Decider, DeciderParts};
+use crate::faults::Faults;
+use crate::folders::Folders;
+use crate::funnel::SharedRedactor;
+use crate::journal_reader::Readers;
+use crate::launches::Environments;
+use crate::sources::SystemClock;
+
+/// Events kept for followers that are a little behind; a slower one reads the journal.
+const FOLLOW_BUFFER: usize = 4096;
+/// Events on their way to one follower.
+const FOLLOW_QUEUE: usize = 256;
+/// How often idleness and the data folder are looked at.
+const LOOK_AROUND: Duration = Duration::from_secs(2);
 
 /// How to open a daemon.
 #[derive(Clone, Debug)]
@@ -67,44 +90,200 @@ pub enum Followed {
     },
 }
 
+/// What handlers need.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) decider: Decider,
+    pub(crate) readers: Readers,
+    pub(crate) config: Arc<Config>,
+    pub(crate) folders: Folders,
+    pub(crate) program: PathBuf,
+    pub(crate) redactor: SharedRedactor,
+    pub(crate) environments: Environments,
+    pub(crate) epoch: u64,
+    pub(crate) started_at: Timestamp,
+    pub(crate) ends_when_idle: bool,
+    pub(crate) listen: Option<String>,
+    pub(crate) stop: watch::Sender<bool>,
+    last_call: Mutex<Instant>,
+    followers: broadcast::Sender<Arc<EventRecord>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
 /// Handle of a running daemon. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Daemon {
-    stop: watch::Sender<bool>,
+    shared: Arc<Shared>,
 }
 
 impl Daemon {
     /// Opens store and state, recovers what a daemon before left, and starts the effects.
-    pub async fn open(_options: DaemonOptions) -> Result<Self, OpenError> {
+    pub async fn open(options: DaemonOptions) -> Result<Self, OpenError> {
+        let faults = Faults::from_text(&std::env::var("RALLY_FAULT").unwrap_or_default());
+        let folder = options.data_folder.clone();
+        let store = Store::open(&folder, faults.key_enforcement()).map_err(|error| open_error(&folder, error))?;
+        let config = Arc::new(Config::load(&folder).map_err(|error| config_error(&error))?);
+        let folders = Folders::open(&folder).map_err(|source| OpenError::Folder { folder: folder.clone(), source })?;
+        let epoch = store.epoch();
+        let readers = Readers::new(store.path().to_owned());
+        let redactor = SharedRedactor::new(config.secrets.clone());
+        let environments = Environments::default();
+        let limits = Arc::new(config.limits.clone());
+        let (followers, _) = broadcast::channel(FOLLOW_BUFFER);
+        let (effects, due) = mpsc::unbounded_channel();
+        let parts = DeciderParts {
+            store,
+            limits: Arc::clone(&limits),
+            redactor: redactor.clone(),
+            unique_keys: faults.unique_keys(),
+            forget_cursors: faults.no_cursor,
+            followers: followers.clone(),
+            effects,
+        };
+        let (decider, thread) = Decider::start(parts).map_err(|error| open_error(&folder, error))?;
         let (stop, _) = watch::channel(false);
-        Ok(Self { stop })
+        let shared = Arc::new(Shared {
+            decider: decider.clone(),
+            readers,
+            config,
+            folders: folders.clone(),
+            program: options.program.clone(),
+            redactor: redactor.clone(),
+            environments: environments.clone(),
+            epoch,
+            started_at: SystemClock.now(),
+            ends_when_idle: options.ends_when_idle,
+            listen: options.listen,
+            stop,
+            last_call: Mutex::new(Instant::now()),
+            followers,
+            thread: Mutex::new(Some(thread)),
+        });
+        let daemon = Self { shared };
+        daemon.open_world().await?;
+        let attending = Attending {
+            decider,
+            folders,
+            program: options.program,
+            epoch,
+            limits,
+            redactor,
+            environments,
+            faults,
+            shim_environment: shim_environment(),
+        };
+        tokio::spawn(crate::effects::execute(attending, due));
+        tokio::spawn(look_around(Arc::clone(&daemon.shared)));
+        Ok(daemon)
+    }
+
+    async fn open_world(&self) -> Result<(), OpenError> {
+        let command = Command::OpenWorld {
+            world_id: WorldId(Uuid::now_v7()),
+            main_room_id: RoomId(Uuid::now_v7()),
+            user_id: EntityId(Uuid::now_v7()),
+            main_agent_id: EntityId(Uuid::now_v7()),
+            system_id: EntityId(Uuid::now_v7()),
+        };
+        self.shared.decider.decide(command).await.map(|_| ()).map_err(|refusal| OpenError::Store {
+            folder: self.shared.folders.root().to_owned(),
+            message: refusal.to_string(),
+        })
     }
 
     /// Carries out one operation. The input holds body, path and query fields alike.
-    pub async fn call(&self, _operation: &str, _input: Value) -> Result<Value, Problem> {
-        Err(Problem::internal("not there"))
+    pub async fn call(&self, operation: &str, input: Value) -> Result<Value, Problem> {
+        *self.shared.last_call.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        crate::handlers::call(&self.shared, operation, input).await
     }
 
     /// Events after `after` (from now on when absent) in order, each once, then live ones.
     pub fn follow(
         &self,
-        _after: Option<i64>,
-        _task: Option<TaskId>,
-        _room: Option<RoomId>,
+        after: Option<i64>,
+        task: Option<TaskId>,
+        room: Option<RoomId>,
     ) -> mpsc::Receiver<Followed> {
-        mpsc::channel(1).1
+        let (sender, receiver) = mpsc::channel(FOLLOW_QUEUE);
+        // Subscribed before the journal is read, so that nothing falls between the two.
+        let live = self.shared.followers.subscribe();
+        tokio::spawn(crate::follow::follow(self.shared.readers.clone(), live, after, task, room, sender));
+        receiver
     }
 
     /// Turns true when the daemon is asked to end, or has been idle long enough.
     pub fn stop_requested(&self) -> watch::Receiver<bool> {
-        self.stop.subscribe()
+        self.shared.stop.subscribe()
     }
 
     /// Asks it to end.
     pub fn request_stop(&self) {
-        self.stop.send_replace(true);
+        self.shared.stop.send_replace(true);
     }
 
     /// Lets queued work reach the store and closes it. Agents live on in their shims.
-    pub async fn close(self) {}
+    pub async fn close(self) {
+        self.shared.stop.send_replace(true);
+        self.shared.decider.close();
+        let thread = self.shared.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the decider ended badly");
+            }
+        }
+    }
+}
+
+/// Test switches of a shim that are handed on to it.
+fn shim_environment() -> Vec<(String, String)> {
+    std::env::vars().filter(|(name, _)| name.starts_with("RALLY_SHIM_")).collect()
+}
+
+/// Ends a daemon that is idle, and one whose data folder is gone.
+async fn look_around(shared: Arc<Shared>) {
+    let mut stop = shared.stop.subscribe();
+    let idle_limit = Duration::from_millis(u64::try_from(shared.config.limits.daemon_idle_ms).unwrap_or(0));
+    let mut idle_since: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AROUND) => {}
+            changed = stop.changed() => {
+                if changed.is_err() || *stop.borrow() {
+                    return;
+                }
+            }
+        }
+        if !shared.folders.is_there() {
+            tracing::error!(folder = %shared.folders.root().display(), "the data folder is gone; the daemon ends");
+            shared.stop.send_replace(true);
+            return;
+        }
+        if !shared.ends_when_idle {
+            continue;
+        }
+        let idle = shared.followers.receiver_count() == 0 && shared.decider.look(is_idle).await.unwrap_or(false);
+        let last_call = *shared.last_call.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = if idle { *idle_since.get_or_insert_with(Instant::now) } else { Instant::now() };
+        if !idle {
+            idle_since = None;
+        }
+        if idle && since.max(last_call).elapsed() >= idle_limit {
+            tracing::info!("nothing to do; the daemon ends");
+            shared.stop.send_replace(true);
+            return;
+        }
+    }
+}
+
+fn open_error(folder: &std::path::Path, error: StoreError) -> OpenError {
+    match error {
+        StoreError::Locked { folder } => OpenError::Locked { folder },
+        StoreError::Folder { folder, source } => OpenError::Folder { folder, source },
+        other => OpenError::Store { folder: folder.to_owned(), message: other.to_string() },
+    }
+}
+
+fn config_error(error: &ConfigError) -> OpenError {
+    OpenError::Config { message: error.to_string() }
 }

@@ -1,6 +1,27 @@
-//! The shell around the engine: decider thread, effects, recovery, timers, and
-//! the handlers of the operations.
+//! The shell around the engine: the decider thread, effects, recovery, timers,
+//! and the handlers of the operations.
+//!
+//! Nothing here decides what a task or run does; that is `engine`. What is here
+//! obeys: it commits, launches, reads, sends, checks and answers.
 
-pub mod daemon;
+mod attendant;
+mod checks;
+mod cleaning;
+mod config;
+mod daemon;
+mod decider;
+mod effects;
+mod faults;
+mod follow;
+mod folders;
+mod funnel;
+mod handlers;
+mod journal_reader;
+mod launches;
+mod sources;
+mod spool_items;
+mod views;
 
+pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, DaemonOptions, Followed, OpenError};
+pub use sources::{SystemClock, SystemIds};

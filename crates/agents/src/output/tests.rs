@@ -76,4 +76,6 @@ fn an_open_fence_is_noticed_across_cuts() {
     assert_eq!(closing(&["```sh\nx\n```\n"]), "\n\n");
     assert_eq!(closing(&["```sh\nx\n```"]), "\n\n");
     assert_eq!(closing(&["a ``` b"]), "\n\n");
+    let long = format!("```{}ä\n", "x".repeat(60));
+    assert_eq!(closing(&[&long]), "\n```\n\n");
 }

@@ -195,17 +195,15 @@ impl Agent for ScenarioAgent {
             } => return count(turn, file, *chunks, *milliseconds),
             Scenario::DoubleAnswer => {
                 turn.send_message_chunk("only once");
-                answer(turn);
-                answer(turn);
-                turn.send_message_chunk("only once");
+                answered_then(turn, |turn| {
+                    answer(turn);
+                    turn.send_message_chunk("only once");
+                });
                 return Ok(PromptEnd::Answered);
             }
             Scenario::Late => {
                 turn.send_message_chunk("in time");
-                let turn = turn.clone();
-                // On a thread of its own, so that the turn is over with its answer.
-                thread::spawn(move || {
-                    answer(&turn);
+                answered_then(turn, |turn| {
                     thread::sleep(LATE);
                     turn.send_message_chunk(", and late");
                 });
@@ -260,6 +258,16 @@ fn login() -> RpcError {
 fn answer(turn: &Turn) {
     turn.client
         .answer(&turn.request_id, Ok(json!({"stopReason": "end_turn"})));
+}
+
+/// Answers and goes on speaking, on a thread of its own: for the server the
+/// turn is over, and the next prompt is welcome.
+fn answered_then(turn: &Turn, then: impl FnOnce(&Turn) + Send + 'static) {
+    let turn = turn.clone();
+    thread::spawn(move || {
+        answer(&turn);
+        then(&turn);
+    });
 }
 
 fn claim() -> String {

@@ -223,6 +223,16 @@ fn much_output_is_streamed_to_a_limit_and_the_message_stays_small() {
 }
 
 #[test]
+fn many_outputs_do_not_make_a_message_without_end() {
+    let (mut client, _folder) = shell();
+    let items = client.prompt(&"$ seq 1 2000\n".repeat(20));
+    let text = message(&items);
+    assert!(text.len() < 40 * 1024, "{}", text.len());
+    assert!(text.contains("`seq 1 2000` wrote 8893 bytes"));
+    assert_eq!(report(&items).test_results.len(), 20);
+}
+
+#[test]
 fn output_arrives_while_the_command_still_runs() {
     let (mut client, folder) = shell();
     client.send_prompt(&[(

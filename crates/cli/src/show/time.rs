@@ -15,7 +15,7 @@ pub(crate) fn day_and_clock(at: Timestamp) -> String {
 
 fn formatted(at: Timestamp, form: &str) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
-        Ok(time) => time.to_zoned(TimeZone::system()).strftime(form).to_string(),
+        Ok(time) => time.to_zoned_datetime(TimeZone::system()).strftime(form).to_string(),
         Err(_) => "unknown".to_owned(),
     }
 }

@@ -126,11 +126,26 @@ impl Deciding<'_, '_> {
                 };
                 self.finish_run(run_id, RunOutcome::Failed, reason);
             }
-            GenerationEnd::NeverStarted | GenerationEnd::Lost if provably_not_accepted && attempts_left => {
+            GenerationEnd::EnvironmentLost { names } => {
+                let message = format!(
+                    "environment lost: {} was passed with the request, is never stored, and the daemon that knew it is gone",
+                    names.join(", ")
+                );
+                self.finish_run(run_id, RunOutcome::Interrupted, OutcomeReason::Recovery { message });
+            }
+            GenerationEnd::Rebooted if run.prompt != PromptProgress::NotSent => {
+                let message = "the machine was started anew; whether the prompt had reached the agent is not known";
+                self.finish_run(
+                    run_id,
+                    RunOutcome::Interrupted,
+                    OutcomeReason::Recovery { message: message.to_owned() },
+                );
+            }
+            GenerationEnd::NeverStarted | GenerationEnd::Lost | GenerationEnd::Rebooted if provably_not_accepted && attempts_left => {
                 // It never reached an agent, so this is still its first time.
                 self.move_run(run_id, RunTrigger::Requeued);
             }
-            GenerationEnd::NeverStarted | GenerationEnd::Lost => {
+            GenerationEnd::NeverStarted | GenerationEnd::Lost | GenerationEnd::Rebooted => {
                 let message = if provably_not_accepted {
                     format!("its process was lost before the prompt was accepted, {} times", run.attempts)
                 } else {

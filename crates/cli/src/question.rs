@@ -1,0 +1,65 @@
+//! `rally question`: what waits for a person.
+
+use rallypoint_model::question::Answer;
+use rallypoint_ops::types::{AnswerInput, Empty, ListQuestionsInput, QuestionList};
+use serde_json::json;
+
+use crate::arguments::QuestionVerb;
+use crate::autostart::Connector;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::resolve;
+use crate::run::request::person;
+use crate::show::task_view;
+
+pub(crate) async fn carry_out(
+    verb: QuestionVerb,
+    connector: &Connector,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let client = connector.ready().await?;
+    match verb {
+        QuestionVerb::List => {
+            let list: QuestionList = client.call("question.list", &ListQuestionsInput::default()).await?;
+            if output.is_json() {
+                output.json(&list)?;
+            } else if list.items.is_empty() {
+                output.talk("nothing waits for an answer");
+            } else {
+                for line in list.items.iter().flat_map(task_view::question) {
+                    output.line(&line)?;
+                }
+            }
+        }
+        QuestionVerb::Answer { question, allow, decline, text, accept, option } => {
+            let question_id = resolve::question(&client, &question).await?;
+            let answer = answer(allow, decline, text, accept, option)?;
+            let Empty {} =
+                client.call("question.answer", &AnswerInput { question_id, answer, by: person() }).await?;
+            if output.is_json() {
+                output.json(&json!({ "questionId": question_id }))?;
+            } else {
+                output.line(&format!("question {question_id} is answered"))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// The one of them that was given; the definition of the arguments sees to it that it is one.
+fn answer(
+    allow: bool,
+    decline: Option<String>,
+    text: Option<String>,
+    accept: bool,
+    option: Option<String>,
+) -> Result<Answer, Failure> {
+    let given = [
+        allow.then_some(Answer::Allow),
+        accept.then(|| Answer::Accept { reason: String::new() }),
+        decline.map(|reason| Answer::Decline { reason }),
+        text.map(|text| Answer::Text { text }),
+        option.map(|option_id| Answer::Option { option_id }),
+    ];
+    given.into_iter().flatten().next().ok_or_else(|| Failure::usage("there is no answer"))
+}

@@ -1,0 +1,274 @@
+//! Events told as lines that a person can follow.
+//!
+//! Only what matters to a reader becomes a line: who began, what they did and said, what was checked and what came of
+//! it. An agent's words come in pieces, so they are held until a line of them is whole.
+
+mod reports;
+
+use std::collections::BTreeMap;
+
+use rallypoint_model::agent_io::{AgentOutput, ToolCallView};
+use rallypoint_model::event::{Event, EventRecord};
+use rallypoint_model::ids::{CriterionId, GenerationId, RunId, SessionId};
+use rallypoint_model::message::{Message, Speaker};
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose};
+use rallypoint_model::session::SessionKind;
+use rallypoint_model::task::{Evidence, EvidenceResult};
+use rallypoint_model::time::Timestamp;
+
+use crate::duration;
+use crate::show::text::{Shown, brief, harmless};
+use crate::show::words;
+
+/// Columns of one line of text; more belongs into the task's log.
+const LINE_COLUMNS: usize = 300;
+/// Lines of a tool's output that a failed call shows.
+const TOOL_LINES: usize = 5;
+
+/// One line: when, who, what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) at: Timestamp,
+    pub(crate) who: String,
+    pub(crate) text: String,
+}
+
+/// What is known of the task so far.
+#[derive(Debug, Default)]
+pub(crate) struct Narrator {
+    labels: BTreeMap<SessionId, String>,
+    sessions_of_runs: BTreeMap<RunId, SessionId>,
+    sessions_of_generations: BTreeMap<GenerationId, SessionId>,
+    criteria: BTreeMap<CriterionId, String>,
+    tools: BTreeMap<(GenerationId, String), Tool>,
+    speech: BTreeMap<GenerationId, String>,
+    last_reply: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Tool {
+    title: String,
+    began: Timestamp,
+    ended: bool,
+}
+
+impl Narrator {
+    /// The name of the session that an event concerns.
+    pub(crate) fn label(&self, session: SessionId) -> Option<&str> {
+        self.labels.get(&session).map(String::as_str)
+    }
+
+    /// The session that an agent process belongs to.
+    pub(crate) fn session_of(&self, generation: GenerationId) -> Option<SessionId> {
+        self.sessions_of_generations.get(&generation).copied()
+    }
+
+    /// The main agent's last words that were told.
+    pub(crate) fn last_reply(&self) -> Option<&str> {
+        self.last_reply.as_deref()
+    }
+
+    /// Takes in an event and tells what a reader should know of it.
+    pub(crate) fn tell(&mut self, record: &EventRecord) -> Vec<Line> {
+        let at = record.at;
+        let line = |who: &str, text: String| vec![Line { at, who: who.to_owned(), text }];
+        match &record.event {
+            Event::TaskCreated { criteria, .. } => {
+                self.criteria.extend(criteria.iter().map(|each| (each.id, each.text.clone())));
+                Vec::new()
+            }
+            Event::SessionCreated { session_id, session_kind: SessionKind::SubAgent, launch: Some(launch), .. } => {
+                self.labels.insert(*session_id, brief(&launch.label, 24));
+                line(&launch.label, format!("joins as `{}`", launch.profile))
+            }
+            Event::RunQueued { run_id, session_id, purpose, .. } => {
+                self.sessions_of_runs.insert(*run_id, *session_id);
+                match (purpose, self.labels.get(session_id)) {
+                    (RunPurpose::Goal | RunPurpose::Turn, _) | (_, None) => Vec::new(),
+                    (purpose, Some(label)) => line(label, words::purpose(*purpose).to_owned()),
+                }
+            }
+            Event::GenerationStarted { generation_id, session_id, .. } => {
+                self.sessions_of_generations.insert(*generation_id, *session_id);
+                Vec::new()
+            }
+            Event::AgentOutput { generation_id, output, .. } => self.output(at, *generation_id, output),
+            Event::RunEnded { run_id, outcome, reason, .. } => self.run_ended(at, *run_id, *outcome, reason),
+            Event::QuestionOpened { question, session_id, .. } => {
+                let who = session_id.and_then(|session| self.labels.get(&session)).map_or("rally", String::as_str);
+                line(who, format!("asks: {}", words::question(question)))
+            }
+            Event::QuestionClosed { status, answer, by, .. } => {
+                let answer = answer.as_ref().map(|answer| format!(", {}", words::answer(answer))).unwrap_or_default();
+                line("rally", format!("question {} by {by}{answer}", words::closed(*status)))
+            }
+            Event::TaskStatusChanged { to, reason, .. } => {
+                let reason = reason.map(|reason| format!(": {}", words::reason(reason))).unwrap_or_default();
+                line("task", format!("{}{reason}", words::status(*to)))
+            }
+            Event::TaskVerified { round, evidence, verdict, .. } => {
+                let mut lines: Vec<Line> =
+                    evidence.iter().flat_map(|each| line("check", self.checked(each))).collect();
+                lines.extend(line("check", format!("round {round}: {}", words::verdict(*verdict))));
+                lines
+            }
+            Event::TaskStopRequested { by, .. } => line("task", format!("{by} asked to stop it")),
+            Event::TaskOverridden { passed, by, reason, .. } => {
+                let word = if *passed { "accepted" } else { "rejected" };
+                line("task", format!("{word} by {by}: {reason}"))
+            }
+            Event::MessagePosted { message, .. } => self.message(at, message),
+            Event::TurnActionDone { problem: Some(problem), .. } => {
+                line("rally", format!("could not act: {problem}"))
+            }
+            Event::GenerationCleaned { left, .. } if *left > 0 => {
+                line("rally", format!("{left} processes of an agent could not be ended"))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn message(&mut self, at: Timestamp, message: &Message) -> Vec<Line> {
+        match message.speaker {
+            // A person's own words, and what a sub-agent brings, which was told when it happened.
+            Speaker::User | Speaker::SubAgent => Vec::new(),
+            Speaker::MainAgent | Speaker::System => {
+                if message.speaker == Speaker::MainAgent {
+                    self.last_reply = Some(message.text.clone());
+                }
+                text_lines(at, &message.name, &message.text)
+            }
+        }
+    }
+
+    fn output(&mut self, at: Timestamp, generation: GenerationId, output: &AgentOutput) -> Vec<Line> {
+        match output {
+            AgentOutput::Message { text } => self.said(at, generation, text),
+            AgentOutput::ToolCall { call } | AgentOutput::ToolCallUpdate { call } => {
+                let mut lines = self.finish_speech(at, generation);
+                lines.extend(self.tool(at, generation, call));
+                lines
+            }
+            AgentOutput::Thought { .. }
+            | AgentOutput::Plan { .. }
+            | AgentOutput::Usage { .. }
+            | AgentOutput::Other { .. } => Vec::new(),
+        }
+    }
+
+    fn who(&self, generation: GenerationId) -> String {
+        let label = self.session_of(generation).and_then(|session| self.label(session));
+        label.unwrap_or("agent").to_owned()
+    }
+
+    /// Whole lines of what was said so far; the rest is held until it is whole too.
+    fn said(&mut self, at: Timestamp, generation: GenerationId, text: &str) -> Vec<Line> {
+        let held = self.speech.entry(generation).or_default();
+        held.push_str(text);
+        let end = held.rfind('\n').map_or(0, |end| end + 1);
+        let end = reports::open_block(held).map_or(end, |begin| begin.min(end));
+        let rest = held.split_off(end);
+        let whole = std::mem::replace(held, rest);
+        text_lines(at, &self.who(generation), &reports::without(&whole))
+    }
+
+    fn finish_speech(&mut self, at: Timestamp, generation: GenerationId) -> Vec<Line> {
+        match self.speech.remove(&generation) {
+            Some(rest) => text_lines(at, &self.who(generation), &reports::without(&rest)),
+            None => Vec::new(),
+        }
+    }
+
+    fn tool(&mut self, at: Timestamp, generation: GenerationId, call: &ToolCallView) -> Vec<Line> {
+        let who = self.who(generation);
+        let key = (generation, call.tool_call_id.clone());
+        let mut lines = Vec::new();
+        let tool = self.tools.entry(key).or_insert_with(|| Tool { title: String::new(), began: at, ended: false });
+        let title = call.title.as_deref().map(|title| tool_title(title, call.tool_kind.as_deref()));
+        if let Some(title) = title.filter(|title| !title.is_empty() && *title != tool.title) {
+            // An agent that learns more about its call while it goes on repeats it; once is enough.
+            if tool.title.is_empty() {
+                lines.push(Line { at, who: who.clone(), text: format!("▸ {title}") });
+            }
+            tool.title = title;
+        }
+        let ended = matches!(call.status.as_deref(), Some("completed" | "failed"));
+        if ended && !tool.ended {
+            tool.ended = true;
+            let took = duration::words(at.since(tool.began));
+            let failed = call.status.as_deref() == Some("failed");
+            let word = if failed { "failed" } else { "finished" };
+            lines.push(Line { at, who: who.clone(), text: format!("{word} after {took}: {}", tool.title) });
+            if failed {
+                lines.extend(tail_lines(at, &who, call.text.as_deref().unwrap_or_default()));
+            }
+        }
+        lines
+    }
+
+    fn run_ended(
+        &mut self,
+        at: Timestamp,
+        run: RunId,
+        outcome: RunOutcome,
+        reason: &OutcomeReason,
+    ) -> Vec<Line> {
+        let Some(session) = self.sessions_of_runs.get(&run).copied() else { return Vec::new() };
+        let Some(label) = self.labels.get(&session).cloned() else { return Vec::new() };
+        let generations: Vec<GenerationId> =
+            self.sessions_of_generations.iter().filter(|(_, of)| **of == session).map(|(id, _)| *id).collect();
+        let mut lines: Vec<Line> =
+            generations.into_iter().flat_map(|generation| self.finish_speech(at, generation)).collect();
+        let text = match outcome {
+            RunOutcome::Completed => "says that it is finished".to_owned(),
+            outcome => format!("{}: {}", words::outcome(outcome), reason.words()),
+        };
+        lines.extend(text_lines(at, &label, &text));
+        lines
+    }
+
+    fn checked(&self, evidence: &Evidence) -> String {
+        let what = match evidence.procedure.as_str() {
+            "" => self.criteria.get(&evidence.criterion_id).map_or("", String::as_str),
+            procedure => procedure,
+        };
+        let took = duration::words(evidence.ended_at.since(evidence.started_at));
+        let exit = evidence.exit_code.map(|code| format!("exit {code}, ")).unwrap_or_default();
+        let mut text = format!("{}: {} ({exit}{took})", words::result(evidence.result), brief(what, 120));
+        if evidence.result != EvidenceResult::Passed && !evidence.detail.trim().is_empty() {
+            let last = evidence.detail.trim().lines().next_back().unwrap_or_default();
+            text.push_str(": ");
+            text.push_str(last);
+        }
+        text
+    }
+}
+
+fn tool_title(title: &str, kind: Option<&str>) -> String {
+    let title = brief(title, LINE_COLUMNS);
+    match kind {
+        Some("execute") if !title.starts_with("$ ") => format!("$ {}", title.trim_matches('`')),
+        _ => title,
+    }
+}
+
+fn text_lines(at: Timestamp, who: &str, text: &str) -> Vec<Line> {
+    harmless(text, Shown::Whole)
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .map(|line| Line { at, who: who.to_owned(), text: line.to_owned() })
+        .collect()
+}
+
+fn tail_lines(at: Timestamp, who: &str, text: &str) -> Vec<Line> {
+    let mut lines = text_lines(at, who, text);
+    lines.drain(..lines.len().saturating_sub(TOOL_LINES));
+    for line in &mut lines {
+        line.text = format!("  {}", brief(&line.text, LINE_COLUMNS));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! `rally task`: what was asked for, how it stands, and how to steer it.
+
+use rallypoint_client::Client;
+use rallypoint_model::event::EventRecord;
+use rallypoint_model::ids::TaskId;
+use rallypoint_ops::types::{
+    Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput, StopTaskInput,
+    TaskPage, TaskRef, TaskView,
+};
+use serde_json::json;
+
+use crate::arguments::TaskVerb;
+use crate::autostart::Connector;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::resolve;
+use crate::run::follow::Follower;
+use crate::run::request::person;
+use crate::show::live::text;
+use crate::show::narrator::Narrator;
+use crate::show::table::Table;
+use crate::show::{task_view, time, words};
+
+/// Events read at once.
+const PAGE: u32 = 500;
+
+pub(crate) async fn carry_out(
+    verb: TaskVerb,
+    connector: &Connector,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let client = connector.ready().await?;
+    match verb {
+        TaskVerb::List { limit } => list(&client, limit, output).await,
+        TaskVerb::Show { task } => {
+            let input = TaskRef { task_id: resolve::task(&client, &task).await? };
+            show(&client.call("task.get", &input).await?, output)
+        }
+        TaskVerb::Log { task, follow: false } => {
+            let task = resolve::task(&client, &task).await?;
+            log(&client, task, output).await
+        }
+        TaskVerb::Log { task, follow: true } => {
+            let task = resolve::task(&client, &task).await?;
+            Follower::watching(connector.clone(), task).followed_to_the_end(output).await
+        }
+        TaskVerb::Stop { task } => {
+            let task_id = resolve::task(&client, &task).await?;
+            let view: TaskView = client.call("task.stop", &StopTaskInput { task_id, by: person() }).await?;
+            steered(&view, "it is being stopped", output)
+        }
+        TaskVerb::Retry { task, text } => {
+            let task_id = resolve::task(&client, &task).await?;
+            let view: TaskView = client.call("task.retry", &RetryTaskInput { task_id, text, by: person() }).await?;
+            steered(&view, "it gets another run", output)
+        }
+        TaskVerb::Override { task, accept, reject: _, by, reason } => {
+            let task_id = resolve::task(&client, &task).await?;
+            let input = OverrideTaskInput { task_id, passed: accept, by, reason };
+            let view: TaskView = client.call("task.override", &input).await?;
+            steered(&view, if accept { "its result is accepted" } else { "its result is rejected" }, output)
+        }
+        TaskVerb::Send { session, text } => {
+            let session_id = resolve::session(&client, &session).await?;
+            let input = SendInput { session_id, text, by: person() };
+            let Empty {} = client.call("session.send", &input).await?;
+            if output.is_json() {
+                output.json(&json!({ "sessionId": session_id }))?;
+            } else {
+                output.line(&format!("sent to session {session_id}"))?;
+            }
+            Ok(0)
+        }
+    }
+}
+
+async fn list(client: &Client, limit: u32, output: &mut Output) -> Result<u8, Failure> {
+    let input = ListTasksInput { limit: Some(limit), ..Default::default() };
+    let page: TaskPage = client.call("task.list", &input).await?;
+    if output.is_json() {
+        output.json(&page)?;
+        return Ok(0);
+    }
+    if page.items.is_empty() {
+        output.talk("no task yet");
+        output.talk("hint: `rally run \"…\"` makes one");
+        return Ok(0);
+    }
+    let mut table = Table::new(&["TASK", "MADE", "STATUS", "TITLE"]);
+    for task in &page.items {
+        let made = time::day_and_clock(task.created_at);
+        table.row(&[&task.task_id.to_string(), &made, words::status(task.status), &task.title]);
+    }
+    table.print(output)?;
+    Ok(0)
+}
+
+fn show(task: &TaskView, output: &mut Output) -> Result<u8, Failure> {
+    if output.is_json() {
+        output.json(task)?;
+    } else {
+        for line in task_view::lines(task) {
+            output.line(&line)?;
+        }
+    }
+    Ok(0)
+}
+
+/// The task's events that there are, without waiting for more.
+async fn log(client: &Client, task: TaskId, output: &mut Output) -> Result<u8, Failure> {
+    let mut narrator = Narrator::default();
+    let mut after = Some(0);
+    while let Some(from) = after {
+        let input =
+            EventsInput { task_id: Some(task), after: Some(from), limit: Some(PAGE), ..Default::default() };
+        let page: EventPage = client.call("event.list", &input).await?;
+        after = page.next_after.filter(|next| *next > from && !page.items.is_empty());
+        for item in page.items {
+            if output.is_json() {
+                output.json(&item)?;
+                continue;
+            }
+            let record: EventRecord = serde_json::from_value(item)
+                .map_err(|error| Failure::failed(format!("an event has a form that is not known here: {error}")))?;
+            for line in narrator.tell(&record) {
+                output.line(&text(&line))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn steered(task: &TaskView, what: &str, output: &mut Output) -> Result<u8, Failure> {
+    if output.is_json() {
+        output.json(task)?;
+    } else {
+        output.line(&format!("task {}: {what}, status {}", task.task_id, words::status(task.status)))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,508 @@
+//! Sees to one generation: finds or launches its shim, says what waits, reads
+//! its spool, and ends it when that is decided.
+//!
+//! It remembers nothing that matters. After any restart it begins with the
+//! committed state and the folder: a shim that lives is attached to, one that
+//! is gone is declared gone under the folder's lock.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rallypoint_acp::inbound::{OpenRequest, Peer, PeerState};
+use rallypoint_acp::outbound::encode;
+use rallypoint_engine::due::Attendance;
+use rallypoint_engine::state::InputKind;
+use rallypoint_model::command::{Command, Outcome};
+use rallypoint_model::ids::GenerationId;
+use rallypoint_model::limits::Limits;
+use rallypoint_model::refusal::Refusal;
+use rallypoint_model::session::{GenerationEnd, GenerationStatus, SpoolCursor};
+use rallypoint_process::client::{
+    AttachError, Attached, RevokeError, SendError, ShimHandle, StartError, launch_shim_with_environment, revoke,
+};
+use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before, spool_end};
+use rallypoint_process::StartSpec;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::decider::Decider;
+use crate::faults::Faults;
+use crate::folders::Folders;
+use crate::funnel::SharedRedactor;
+use crate::launches::Environments;
+use crate::spool_items::SpoolItems;
+
+/// Records read before what they say is reported.
+const RECORDS_AT_ONCE: usize = 512;
+/// Pause after the store did not take a report (a full disk, an overload).
+const STORE_PAUSE: Duration = Duration::from_millis(250);
+/// Pause before an input is tried again that the shim could not take yet.
+const INPUT_PAUSE: Duration = Duration::from_millis(200);
+/// Attempts to reach a shim whose lock is held, each bounded by the connection's own deadline.
+const ATTACH_ATTEMPTS: u32 = 40;
+/// Pause between them.
+const ATTACH_PAUSE: Duration = Duration::from_millis(150);
+/// Time an agent has to leave after its input was closed.
+const EOF_GRACE: Duration = Duration::from_secs(2);
+/// How often the spool is looked at although the bell did not ring.
+const LOOK_ANYWAY: Duration = Duration::from_secs(2);
+
+/// What every attendant needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Attending {
+    pub(crate) decider: Decider,
+    pub(crate) folders: Folders,
+    pub(crate) program: PathBuf,
+    pub(crate) epoch: u64,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) redactor: SharedRedactor,
+    pub(crate) environments: Environments,
+    pub(crate) faults: Faults,
+    pub(crate) shim_environment: Vec<(String, String)>,
+}
+
+/// How an attendance ends.
+enum End {
+    /// The exit was read and is in the journal.
+    Exited,
+    /// It is in the journal as gone.
+    Gone,
+    /// A newer daemon has it, or this one is ending.
+    LetGo,
+    /// The connection is gone; look again.
+    Reattach,
+}
+
+/// Sees to one generation until it has ended.
+pub(crate) async fn attend(shared: Attending, mut wanted: watch::Receiver<Attendance>) {
+    let id = wanted.borrow().generation_id;
+    let folder = shared.folders.generation(id);
+    loop {
+        let attendance = wanted.borrow_and_update().clone();
+        let end = match reach(&shared, &attendance, &folder).await {
+            Reached::Shim(handle, attached) => {
+                work(&shared, &folder, handle, attached, &mut wanted).await
+            }
+            Reached::Gone(end) => declare(&shared, &attendance, &folder, end).await,
+            Reached::Unreachable => End::Reattach,
+            Reached::LetGo => End::LetGo,
+        };
+        match end {
+            End::Exited | End::Gone | End::LetGo => return,
+            End::Reattach => sleep(ATTACH_PAUSE).await,
+        }
+    }
+}
+
+enum Reached {
+    Shim(ShimHandle, Attached),
+    Gone(GenerationEnd),
+    Unreachable,
+    LetGo,
+}
+
+/// Finds the shim, or launches it when nothing of it was ever there.
+async fn reach(shared: &Attending, attendance: &Attendance, folder: &Path) -> Reached {
+    for _ in 0..ATTACH_ATTEMPTS {
+        match ShimHandle::attach(folder, shared.epoch).await {
+            Ok((handle, attached)) => return ready_to_work(shared, attendance, handle, attached).await,
+            Err(AttachError::Refused { epoch }) => {
+                tracing::warn!(epoch, generation = %attendance.generation_id, "a newer daemon has this agent");
+                return Reached::LetGo;
+            }
+            Err(AttachError::NoShim) => {
+                let fresh = attendance.status == GenerationStatus::Launching
+                    && spool_end(folder).unwrap_or(0) == 0
+                    && !folder.join("revoked").exists();
+                if fresh {
+                    return launch(shared, attendance, folder).await;
+                }
+                let revoking = folder.to_owned();
+                match tokio::task::spawn_blocking(move || revoke(&revoking)).await {
+                    Ok(Ok(_guard)) => return Reached::Gone(GenerationEnd::Lost),
+                    Ok(Err(RevokeError::Held { .. })) => {}
+                    Ok(Err(RevokeError::Io { source, .. })) if source.kind() == std::io::ErrorKind::NotFound => {
+                        return Reached::Gone(GenerationEnd::NeverStarted);
+                    }
+                    Ok(Err(error)) => tracing::warn!(%error, "a generation's folder can't be revoked yet"),
+                    Err(error) => tracing::warn!(%error, "revoking was cut off"),
+                }
+            }
+            Err(error) => tracing::debug!(%error, "the shim does not answer yet"),
+        }
+        sleep(ATTACH_PAUSE).await;
+    }
+    tracing::warn!(generation = %attendance.generation_id, "the shim holds its lock and does not answer");
+    // Its lock says that it lives, so nothing may be declared; it is asked again as long as this daemon lives.
+    Reached::Unreachable
+}
+
+async fn launch(shared: &Attending, attendance: &Attendance, folder: &Path) -> Reached {
+    let id = attendance.generation_id;
+    if attendance.status == GenerationStatus::Stopping {
+        return Reached::Gone(GenerationEnd::NeverStarted);
+    }
+    if let Err(error) = shared.folders.make_generation(id) {
+        return start_failed(format!("its folder can't be made: {error}"));
+    }
+    if let Err(error) = launch_shim_with_environment(&shared.program, folder, &shared.shim_environment) {
+        return start_failed(format!("the shim can't be launched: {error}"));
+    }
+    match ShimHandle::attach_launched(folder, shared.epoch).await {
+        Ok((handle, attached)) => ready_to_work(shared, attendance, handle, attached).await,
+        Err(AttachError::Refused { .. }) => Reached::LetGo,
+        Err(error) => {
+            tracing::warn!(%error, generation = %id, "a launched shim can't be reached");
+            let revoking = folder.to_owned();
+            let revoked = tokio::task::spawn_blocking(move || revoke(&revoking)).await;
+            match revoked {
+                Ok(Ok(_guard)) => Reached::Gone(GenerationEnd::NeverStarted),
+                _ => start_failed(format!("the shim can't be reached: {error}")),
+            }
+        }
+    }
+}
+
+/// Starts the agent in a shim that has none yet.
+async fn ready_to_work(
+    shared: &Attending,
+    attendance: &Attendance,
+    handle: ShimHandle,
+    attached: Attached,
+) -> Reached {
+    if attached.started.is_some() || attached.exited.is_some() {
+        if let Ok(Some(spec)) = handle.recall_start().await {
+            // Secrets that only the shim still knows must be known before its spool is read.
+            shared.redactor.add(secrets_of(&spec, attendance));
+        }
+        return Reached::Shim(handle, attached);
+    }
+    if attendance.status == GenerationStatus::Stopping {
+        return Reached::Shim(handle, attached);
+    }
+    let environment = match shared.environments.of(attendance.task_id, &attendance.launch) {
+        Ok(environment) => environment,
+        Err(names) => return Reached::Gone(GenerationEnd::EnvironmentLost { names }),
+    };
+    let spec = StartSpec {
+        argv: attendance.launch.argv.clone(),
+        env: environment,
+        cwd: PathBuf::from(&attendance.cwd),
+        hard_deadline_ms: attendance.hard_deadline_ms,
+        ownerless_max_ms: shared.limits.shim_ownerless_max_ms,
+        spool_max_bytes: shared.limits.spool_max_bytes,
+        marker: shared.folders.marker(attendance.generation_id),
+    };
+    let program = spec.argv.first().cloned().unwrap_or_default();
+    match handle.start(spec).await {
+        Ok(process) | Err(StartError::AlreadyStarted { process }) => {
+            Reached::Shim(handle, Attached { started: Some(process), ..attached })
+        }
+        Err(StartError::Timeout | StartError::Closed) => {
+            // Whether it started is not known; the folder knows.
+            match ShimHandle::attach(&shared.folders.generation(attendance.generation_id), shared.epoch).await {
+                Ok((handle, attached)) if attached.started.is_some() => Reached::Shim(handle, attached),
+                _ => start_failed(format!("`{program}` gave no sign of its start")),
+            }
+        }
+        Err(StartError::NotFound { .. }) => start_failed(format!("the program `{program}` was not found")),
+        Err(StartError::NotExecutable { .. }) => start_failed(format!("the program `{program}` can't be executed")),
+        Err(StartError::BadCwd { .. }) => {
+            start_failed(format!("the work folder `{}` can't be entered", attendance.cwd))
+        }
+        Err(error) => start_failed(error.to_string()),
+    }
+}
+
+fn secrets_of(spec: &StartSpec, attendance: &Attendance) -> Vec<(String, String)> {
+    spec.env
+        .iter()
+        .filter(|(name, _)| attendance.launch.secret_names.contains(name))
+        .cloned()
+        .collect()
+}
+
+fn start_failed(message: String) -> Reached {
+    Reached::Gone(GenerationEnd::StartFailed { message })
+}
+
+/// Declares a generation gone, after reading what it left.
+async fn declare(shared: &Attending, attendance: &Attendance, folder: &Path, end: GenerationEnd) -> End {
+    let id = attendance.generation_id;
+    let rebooted = shared.folders.rebooted_since(id);
+    let mut reading = Reading::new(shared, attendance, folder);
+    reading.read_all(shared).await;
+    if reading.items.exited() {
+        return End::Exited;
+    }
+    let end = match end {
+        GenerationEnd::Lost if rebooted => GenerationEnd::Rebooted,
+        GenerationEnd::Lost if spool_end(folder).unwrap_or(0) == 0 => GenerationEnd::NeverStarted,
+        end => end,
+    };
+    submit(shared, Command::GenerationGone { generation_id: id, end }).await;
+    End::Gone
+}
+
+/// The loop over a living shim.
+async fn work(
+    shared: &Attending,
+    folder: &Path,
+    handle: ShimHandle,
+    attached: Attached,
+    wanted: &mut watch::Receiver<Attendance>,
+) -> End {
+    let attendance = wanted.borrow_and_update().clone();
+    let id = attendance.generation_id;
+    if attendance.status == GenerationStatus::Launching
+        && attached.started.is_some()
+        && submit(shared, Command::GenerationLaunched { generation_id: id }).await.is_none()
+    {
+        return End::LetGo;
+    }
+    let mut reading = Reading::new(shared, &attendance, folder);
+    let mut sending = Sending { sent: attached.last_input_seq, retry: None };
+    let mut stopping: Option<Stopping> = None;
+    let mut bell = handle.doorbell();
+    loop {
+        let attendance = wanted.borrow_and_update().clone();
+        sending.send(&handle, &attendance, &mut reading.items).await;
+        if attendance.status == GenerationStatus::Stopping && stopping.is_none() {
+            stopping = Some(Stopping::begin(&handle, attached.started.is_some()).await);
+        }
+        let ring = *bell.borrow_and_update();
+        if !reading.pump(shared).await {
+            return End::LetGo;
+        }
+        if reading.items.exited() {
+            if !shared.faults.no_sweep {
+                finish(&handle).await;
+            }
+            return End::Exited;
+        }
+        if ring.closed {
+            return End::Reattach;
+        }
+        if let Some(stop) = &mut stopping {
+            stop.step(&handle, shared.limits.stop_grace_ms).await;
+            if attached.started.is_none() {
+                finish(&handle).await;
+                submit(shared, Command::GenerationGone { generation_id: id, end: GenerationEnd::NeverStarted }).await;
+                return End::Gone;
+            }
+        }
+        let wake = [
+            reading.items.flush_at(),
+            sending.retry,
+            stopping.as_ref().map(|stop| stop.next),
+            Some(Instant::now() + LOOK_ANYWAY),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or_else(Instant::now);
+        tokio::select! {
+            rung = bell.changed() => {
+                if rung.is_err() {
+                    return End::Reattach;
+                }
+            }
+            changed = wanted.changed() => {
+                if changed.is_err() {
+                    return End::LetGo;
+                }
+            }
+            () = tokio::time::sleep_until(wake.into()) => {}
+        }
+    }
+}
+
+async fn finish(handle: &ShimHandle) {
+    if let Err(error) = handle.finish().await {
+        // The cleaning that follows looks at what is left.
+        tracing::debug!(%error, "the shim did not finish by itself");
+    }
+}
+
+/// The ladder that ends an agent: input closed, TERM, KILL, each with its time.
+struct Stopping {
+    rung: u8,
+    next: Instant,
+}
+
+impl Stopping {
+    async fn begin(handle: &ShimHandle, started: bool) -> Self {
+        if started && let Err(error) = handle.close_stdin().await {
+            tracing::debug!(%error, "an agent's input can't be closed");
+        }
+        Self { rung: 0, next: Instant::now() + EOF_GRACE }
+    }
+
+    async fn step(&mut self, handle: &ShimHandle, grace_ms: i64) {
+        if Instant::now() < self.next {
+            return;
+        }
+        let grace = Duration::from_millis(u64::try_from(grace_ms).unwrap_or(0) / 2);
+        let done = match self.rung {
+            0 => handle.terminate().await,
+            _ => handle.kill().await.map(|_| ()),
+        };
+        if let Err(error) = done {
+            tracing::debug!(%error, rung = self.rung, "a rung of the stop ladder failed");
+        }
+        self.rung = self.rung.saturating_add(1);
+        self.next = Instant::now() + grace;
+    }
+}
+
+/// What was said to the shim.
+struct Sending {
+    sent: u64,
+    retry: Option<Instant>,
+}
+
+impl Sending {
+    async fn send(&mut self, handle: &ShimHandle, attendance: &Attendance, items: &mut SpoolItems) {
+        self.retry = None;
+        for (seq, input) in &attendance.inputs {
+            if *seq <= self.sent {
+                items.peer().expect(*seq, input);
+                continue;
+            }
+            items.peer().expect(*seq, input);
+            match handle.send(*seq, encode(input, *seq)).await {
+                Ok(()) => self.sent = *seq,
+                Err(SendError::Exited | SendError::StdinClosed | SendError::NotStarted | SendError::Closed) => return,
+                Err(error) => {
+                    tracing::debug!(%error, seq, "an input was not taken yet");
+                    self.retry = Some(Instant::now() + INPUT_PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The reading side: spool, items, reports.
+struct Reading {
+    id: GenerationId,
+    folder: PathBuf,
+    reader: Result<SpoolReader, SpoolError>,
+    items: SpoolItems,
+    stored: SpoolCursor,
+}
+
+impl Reading {
+    fn new(shared: &Attending, attendance: &Attendance, folder: &Path) -> Self {
+        let mut state = PeerState {
+            agent_session_id: attendance.agent_session_id.clone(),
+            ..PeerState::default()
+        };
+        for (seq, kind) in &attendance.kinds {
+            let request = match kind {
+                InputKind::Initialize => Some(OpenRequest::Initialize),
+                InputKind::NewSession => Some(OpenRequest::SessionNew),
+                InputKind::Prompt => Some(OpenRequest::Prompt),
+                InputKind::Other => None,
+            };
+            if let Some(request) = request {
+                state.open.insert(*seq, request);
+            }
+            state.last_expected = state.last_expected.max(*seq);
+        }
+        let peer = Peer::new(state, attendance.launch.usage_kind);
+        Self {
+            id: attendance.generation_id,
+            folder: folder.to_owned(),
+            reader: SpoolReader::open(folder, attendance.cursor.record),
+            items: SpoolItems::new(attendance.cursor, peer, shared.limits.line_bytes),
+            stored: attendance.cursor,
+        }
+    }
+
+    /// Reads and reports until nothing more is there. False when this daemon is ending.
+    async fn pump(&mut self, shared: &Attending) -> bool {
+        loop {
+            let more = self.read_some();
+            let redactor = shared.redactor.current();
+            while let Some(report) = self.items.ready(Instant::now(), &redactor) {
+                if !self.report(shared, report).await {
+                    return false;
+                }
+            }
+            if self.items.cursor_moved(self.stored) {
+                let report = self.items.cursor_report();
+                if !self.report(shared, report).await {
+                    return false;
+                }
+            }
+            if !more {
+                return true;
+            }
+        }
+    }
+
+    /// Reads to the end of a spool that nobody writes any more.
+    async fn read_all(&mut self, shared: &Attending) {
+        if !self.pump(shared).await {
+            return;
+        }
+        // Nothing follows that could complete what was held back.
+        let redactor = rallypoint_secrets::Redactor::default();
+        let later = Instant::now() + Duration::from_secs(3600);
+        while let Some(report) = self.items.ready(later, &redactor) {
+            if !self.report(shared, report).await {
+                return;
+            }
+        }
+    }
+
+    fn read_some(&mut self) -> bool {
+        if self.reader.is_err() {
+            self.reader = SpoolReader::open(&self.folder, self.stored.record);
+        }
+        let Ok(reader) = &mut self.reader else { return false };
+        let now = Instant::now();
+        for _ in 0..RECORDS_AT_ONCE {
+            match reader.next() {
+                Ok(Some(record)) => self.items.take(&record, now),
+                Ok(None) => return false,
+                Err(error) => {
+                    tracing::warn!(%error, generation = %self.id, "the spool can't be read on");
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    async fn report(&mut self, shared: &Attending, report: rallypoint_model::agent_io::AgentReport) -> bool {
+        let cursor = report.cursor;
+        let command = Command::AgentReported { generation_id: self.id, report };
+        if submit(shared, command).await.is_none() {
+            return false;
+        }
+        self.stored = cursor;
+        let (folder, record) = (self.folder.clone(), cursor.record);
+        if let Err(error) = remove_segments_before(&folder, record) {
+            tracing::debug!(%error, "an understood spool segment can't be removed yet");
+        }
+        true
+    }
+}
+
+/// Has a command decided, again and again while the store can't take it.
+/// `None` when the daemon is ending.
+pub(crate) async fn submit(shared: &Attending, command: Command) -> Option<Outcome> {
+    loop {
+        match shared.decider.decide(command.clone()).await {
+            Ok(outcome) => return Some(outcome),
+            Err(Refusal { retryable: true, message, .. }) if message != "the daemon is ending" => {
+                tracing::warn!(%message, "what an agent did can't be stored yet");
+                sleep(STORE_PAUSE).await;
+            }
+            Err(_) => return None,
+        }
+    }
+}

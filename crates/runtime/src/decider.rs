@@ -1,0 +1,320 @@
+//! The decider: the one thread that owns the write connection and the live state.
+//!
+//! It takes what has queued, decides and applies each command on the state so
+//! far, commits once, and only then do answers, followers and effects see it.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use rallypoint_engine::changes::Changes;
+use rallypoint_engine::decide::{Context, UniqueKeys, decide};
+use rallypoint_engine::due::{Effect, due, due_of_row, next_wakeup};
+use rallypoint_engine::state::State;
+use rallypoint_model::command::{Command, Outcome};
+use rallypoint_model::event::EventRecord;
+use rallypoint_model::limits::Limits;
+use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_store::{Store, StoreError};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::funnel::SharedRedactor;
+use crate::sources::{SystemClock, SystemIds};
+
+/// Commands that may wait; one more is refused as overloaded.
+const QUEUE: usize = 4096;
+/// Commands of one transaction at most.
+const BATCH: usize = 256;
+/// Longest sleep between two looks at the clock, which may have been set or have slept.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(1);
+/// Shortest time between two ticks, so that a deadline that stays due can't spin.
+const TICK_FLOOR: Duration = Duration::from_millis(5);
+
+type Answer = Result<Outcome, Refusal>;
+type Look = Box<dyn FnOnce(&State) + Send>;
+
+enum Job {
+    Decide(Box<Command>, oneshot::Sender<Answer>),
+    Look(Look),
+    Close,
+}
+
+/// Handle of the decider. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Decider {
+    jobs: SyncSender<Job>,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Job")
+    }
+}
+
+/// What the decider is made with.
+pub(crate) struct DeciderParts {
+    pub(crate) store: Store,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) redactor: SharedRedactor,
+    pub(crate) unique_keys: UniqueKeys,
+    pub(crate) forget_cursors: bool,
+    pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
+    pub(crate) effects: mpsc::UnboundedSender<Vec<Effect>>,
+}
+
+impl Decider {
+    /// Loads the state and starts the thread. Effects of the loaded state are
+    /// announced first.
+    pub(crate) fn start(parts: DeciderParts) -> Result<(Self, std::thread::JoinHandle<()>), StoreError> {
+        let mut state = parts.store.load()?;
+        if parts.forget_cursors {
+            for generation in state.generations.values_mut() {
+                generation.cursor = rallypoint_model::session::SpoolCursor::default();
+            }
+        }
+        let (jobs, queue) = sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("decider".to_owned())
+            .spawn(move || {
+                let mut worker = Worker { parts, state, last_tick: None };
+                worker.announce_all();
+                worker.run(&queue);
+            })
+            .map_err(|source| StoreError::Folder { folder: std::path::PathBuf::new(), source })?;
+        Ok((Self { jobs }, thread))
+    }
+
+    /// Has a command decided. The answer comes after its commit.
+    pub(crate) async fn decide(&self, command: Command) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        self.push(Job::Decide(Box::new(command), sender))?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    /// Looks at the committed state.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&State) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let (sender, answer) = oneshot::channel();
+        self.push(Job::Look(Box::new(move |state| {
+            // The caller may have gone away meanwhile.
+            let _gone = sender.send(look(state));
+        })))?;
+        answer.await.map_err(|_| closed())
+    }
+
+    /// Ends the thread after what has queued.
+    pub(crate) fn close(&self) {
+        // A full queue means that it is busy; closing then happens when the handle is dropped.
+        let _full = self.jobs.try_send(Job::Close);
+    }
+
+    fn push(&self, job: Job) -> Result<(), Refusal> {
+        self.jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => Refusal {
+                code: RefusalCode::Limit,
+                message: format!("{QUEUE} commands wait already"),
+                hint: Some("try again in a moment".to_owned()),
+                retryable: true,
+            },
+            TrySendError::Disconnected(_) => closed(),
+        })
+    }
+}
+
+fn closed() -> Refusal {
+    Refusal {
+        code: RefusalCode::Internal,
+        message: "the daemon is ending".to_owned(),
+        hint: Some("try again; a command starts a new one".to_owned()),
+        retryable: true,
+    }
+}
+
+struct Worker {
+    parts: DeciderParts,
+    state: State,
+    last_tick: Option<std::time::Instant>,
+}
+
+type Pending = (Command, oneshot::Sender<Answer>);
+
+impl Worker {
+    fn run(&mut self, queue: &Receiver<Job>) {
+        loop {
+            let first = match queue.recv_timeout(self.patience()) {
+                Ok(job) => Some(job),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut batch: Vec<Pending> = Vec::new();
+            let mut looks: Vec<Look> = Vec::new();
+            let mut close = false;
+            let mut next = first;
+            while let Some(job) = next {
+                match job {
+                    Job::Decide(command, sender) => batch.push((*command, sender)),
+                    Job::Look(look) => looks.push(look),
+                    Job::Close => close = true,
+                }
+                if batch.len() >= BATCH {
+                    break;
+                }
+                next = queue.try_recv().ok();
+            }
+            self.batch(batch);
+            self.tick_if_due();
+            for look in looks {
+                look(&self.state);
+            }
+            if close {
+                return;
+            }
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let Some(at) = next_wakeup(&self.state, &self.parts.limits) else { return LOOK_AT_CLOCK };
+        let wait = u64::try_from(at.since(SystemClock.now()).max(0)).unwrap_or(0);
+        Duration::from_millis(wait).clamp(TICK_FLOOR, LOOK_AT_CLOCK)
+    }
+
+    fn tick_if_due(&mut self) {
+        let due = next_wakeup(&self.state, &self.parts.limits).is_some_and(|at| at <= SystemClock.now());
+        let rested = self.last_tick.is_none_or(|last| last.elapsed() >= TICK_FLOOR);
+        if due && rested {
+            self.last_tick = Some(std::time::Instant::now());
+            let (sender, _unheard) = oneshot::channel();
+            self.batch(vec![(Command::Tick, sender)]);
+        }
+    }
+
+    /// One transaction for all of them; each alone when that fails.
+    fn batch(&mut self, batch: Vec<Pending>) {
+        if batch.is_empty() {
+            return;
+        }
+        match self.attempt(batch.iter().map(|(command, _)| command)) {
+            Ok(answers) => {
+                for ((_, sender), answer) in batch.into_iter().zip(answers) {
+                    // The caller may have gone away; what is committed stays.
+                    let _gone = sender.send(answer);
+                }
+            }
+            Err(error) => {
+                self.reload(&error);
+                if batch.len() == 1 {
+                    for (_, sender) in batch {
+                        let _gone = sender.send(Err(store_refusal(&error)));
+                    }
+                } else {
+                    for pending in batch {
+                        self.batch(vec![pending]);
+                    }
+                }
+            }
+        }
+    }
+
+    fn attempt<'a>(&mut self, commands: impl Iterator<Item = &'a Command>) -> Result<Vec<Answer>, StoreError> {
+        let mut changes = Changes::default();
+        let mut ids = SystemIds;
+        let answers: Vec<Answer> = commands
+            .map(|command| {
+                let mut context = Context {
+                    now: SystemClock.now(),
+                    ids: &mut ids,
+                    limits: &self.parts.limits,
+                    funnel: &self.parts.redactor,
+                    unique_keys: self.parts.unique_keys,
+                };
+                decide(&mut self.state, command, &mut context, &mut changes)
+            })
+            .collect();
+        if !changes.is_empty() {
+            self.parts.store.commit(&mut changes, &self.state)?;
+            self.announce(changes);
+        }
+        Ok(answers)
+    }
+
+    /// Tells followers and effects what was committed.
+    fn announce(&self, changes: Changes) {
+        let effects: Vec<Effect> = changes
+            .touched
+            .iter()
+            .filter_map(|row| due_of_row(&self.state, *row, &self.parts.limits))
+            .collect();
+        for event in changes.events {
+            // Nobody may be following.
+            let _nobody = self.parts.followers.send(Arc::new(event));
+        }
+        if !effects.is_empty() {
+            let _ending = self.parts.effects.send(effects);
+        }
+    }
+
+    fn announce_all(&self) {
+        let effects = due(&self.state, &self.parts.limits);
+        if !effects.is_empty() {
+            let _ending = self.parts.effects.send(effects);
+        }
+    }
+
+    /// After a failed commit the state in memory is ahead of the store: drop it.
+    fn reload(&mut self, error: &StoreError) {
+        tracing::error!(%error, "a transaction failed and was rolled back");
+        if is_sync_failure(error) {
+            // What the disk holds can't be known any more; only a fresh start can.
+            tracing::error!("the disk did not take what was written; the daemon ends");
+            std::process::exit(74);
+        }
+        match self.parts.store.load() {
+            Ok(state) => {
+                let stderr: Vec<_> = self
+                    .state
+                    .generations
+                    .values()
+                    .map(|generation| (generation.id, generation.stderr_tail.clone()))
+                    .collect();
+                self.state = state;
+                for (id, tail) in stderr {
+                    if let Some(generation) = self.state.generations.get_mut(&id) {
+                        generation.stderr_tail = tail;
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "the store can't be read after a failed transaction; the daemon ends");
+                std::process::exit(74);
+            }
+        }
+    }
+}
+
+fn is_sync_failure(error: &StoreError) -> bool {
+    const IOERR_FSYNC: i32 = 1034;
+    const IOERR_DIR_FSYNC: i32 = 1290;
+    match error {
+        StoreError::Database(rusqlite) => {
+            rusqlite.sqlite_error().is_some_and(|code| {
+                code.extended_code == IOERR_FSYNC || code.extended_code == IOERR_DIR_FSYNC
+            })
+        }
+        _ => false,
+    }
+}
+
+fn store_refusal(error: &StoreError) -> Refusal {
+    let hint = match error {
+        StoreError::Full => "free some disk space, then try again",
+        _ => "`rally doctor` looks at the data folder",
+    };
+    Refusal {
+        code: RefusalCode::Internal,
+        message: format!("nothing was stored: {error}"),
+        hint: Some(hint.to_owned()),
+        retryable: true,
+    }
+}

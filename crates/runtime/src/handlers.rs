@@ -1,0 +1,262 @@
+//! Handlers of the operations: one function each, found by the operation's name.
+
+mod create_task;
+
+use rallypoint_engine::state::State;
+use rallypoint_model::command::Command;
+use rallypoint_model::ids::{RoomId, TaskId};
+use rallypoint_model::refusal::Refusal;
+use rallypoint_model::session::GenerationStatus;
+use rallypoint_ops::Problem;
+use rallypoint_ops::types::{
+    AgentList, AgentView, AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
+    ListTasksInput, MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList,
+    RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView,
+};
+use rallypoint_store::query::EventFilter;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::daemon::Shared;
+use crate::views;
+
+/// Rows of a page when no limit is given, and at most.
+const PAGE: u32 = 100;
+const PAGE_MAX: u32 = 500;
+
+/// Carries out one operation.
+pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Result<Value, Problem> {
+    match operation {
+        "daemon.status" => answer(daemon_status(shared).await?),
+        "daemon.stop" => {
+            shared.stop.send_replace(true);
+            answer(Empty {})
+        }
+        "task.create" => answer(create_task::create(shared, read(input)?).await?),
+        "task.list" => answer(task_list(shared, read(input)?).await?),
+        "task.get" => answer(task_of(shared, read::<TaskRef>(input)?.task_id).await?),
+        "task.stop" => {
+            let input: StopTaskInput = read(input)?;
+            let by = name(input.by);
+            shared.decider.decide(Command::StopTask { task_id: input.task_id, by }).await?;
+            answer(task_of(shared, input.task_id).await?)
+        }
+        "task.retry" => {
+            let input: RetryTaskInput = read(input)?;
+            let command = Command::RetryTask { task_id: input.task_id, by: name(input.by), text: input.text };
+            shared.decider.decide(command).await?;
+            answer(task_of(shared, input.task_id).await?)
+        }
+        "task.override" => {
+            let input: OverrideTaskInput = read(input)?;
+            let command = Command::OverrideTask {
+                task_id: input.task_id,
+                passed: input.passed,
+                by: input.by,
+                reason: input.reason,
+            };
+            shared.decider.decide(command).await?;
+            answer(task_of(shared, input.task_id).await?)
+        }
+        "session.send" => {
+            let input: SendInput = read(input)?;
+            let command =
+                Command::SendToSession { session_id: input.session_id, text: input.text, by: name(input.by) };
+            shared.decider.decide(command).await?;
+            answer(Empty {})
+        }
+        "question.list" => {
+            let input: ListQuestionsInput = read(input)?;
+            let items = shared.decider.look(move |state| views::open_questions(state, input.task_id)).await?;
+            answer(QuestionList { items })
+        }
+        "question.answer" => {
+            let input: AnswerInput = read(input)?;
+            let command = Command::AnswerQuestion {
+                question_id: input.question_id,
+                answer: input.answer,
+                by: name(input.by),
+            };
+            shared.decider.decide(command).await?;
+            answer(Empty {})
+        }
+        "event.list" => answer(event_list(shared, read(input)?).await?),
+        "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),
+        "room.messages" => answer(room_messages(shared, read(input)?).await?),
+        "agent.list" => answer(agent_list(shared)),
+        "result.get" => answer(result_get(shared, read(input)?).await?),
+        other => Err(Problem {
+            code: rallypoint_model::refusal::RefusalCode::NotFound,
+            message: format!("there is no operation `{other}`"),
+            hint: None,
+            retryable: false,
+        }),
+    }
+}
+
+fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {
+    let input = if input.is_null() { Value::Object(serde_json::Map::new()) } else { input };
+    serde_json::from_value(input).map_err(|error| Problem::invalid(format!("the input can't be read: {error}")))
+}
+
+fn answer<T: Serialize>(output: T) -> Result<Value, Problem> {
+    serde_json::to_value(output).map_err(|error| Problem::internal(format!("the answer can't be written: {error}")))
+}
+
+fn name(by: Option<String>) -> String {
+    by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| "user".to_owned())
+}
+
+pub(crate) async fn task_of(shared: &Shared, task_id: TaskId) -> Result<TaskView, Problem> {
+    let view = shared.decider.look(move |state| views::task_view(state, task_id)).await?;
+    view.ok_or_else(|| {
+        Refusal::not_found("task", task_id).with_hint("`rally task list` shows the tasks there are").into()
+    })
+}
+
+async fn daemon_status(shared: &Shared) -> Result<DaemonStatus, Problem> {
+    let (open_runs, open_questions, generations, unclean) = shared.decider.look(counts).await?;
+    let last_seq = shared.readers.read(rallypoint_store::Reader::last_seq).await?;
+    Ok(DaemonStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        data_folder: shared.folders.root().display().to_string(),
+        epoch: shared.epoch,
+        ends_when_idle: shared.ends_when_idle,
+        started_at: shared.started_at,
+        open_runs,
+        open_questions,
+        generations,
+        unclean_generations: unclean,
+        last_seq,
+        listen: shared.listen.clone(),
+    })
+}
+
+fn counts(state: &State) -> (u32, u32, u32, u32) {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let live = state.generations.values().filter(|generation| generation.status != GenerationStatus::Ended).count();
+    let unclean = state
+        .generations
+        .values()
+        .filter(|generation| generation.cleaned.is_some_and(|cleaned| cleaned.left > 0))
+        .count();
+    (
+        number(views::open_runs(state)),
+        number(views::open_questions(state, None).len()),
+        number(live),
+        number(unclean),
+    )
+}
+
+async fn task_list(shared: &Shared, input: ListTasksInput) -> Result<TaskPage, Problem> {
+    let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX) as usize;
+    let offset: usize = match input.cursor.as_deref() {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a task list")))?,
+    };
+    let status = input.status;
+    let page = shared
+        .decider
+        .look(move |state| {
+            let mut tasks: Vec<_> =
+                state.tasks.values().filter(|task| status.is_none_or(|status| task.status == status)).collect();
+            tasks.sort_by_key(|task| std::cmp::Reverse((task.updated_at, task.id)));
+            let more = tasks.len() > offset.saturating_add(limit);
+            let items: Vec<_> = tasks.into_iter().skip(offset).take(limit).map(views::task_summary).collect();
+            let next_cursor = more.then(|| offset.saturating_add(items.len()).to_string());
+            TaskPage { items, next_cursor }
+        })
+        .await?;
+    Ok(page)
+}
+
+async fn event_list(shared: &Shared, input: EventsInput) -> Result<EventPage, Problem> {
+    let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let filter = EventFilter { task_id: input.task_id, room_id: input.room_id };
+    let after = input.after.unwrap_or(0);
+    let events = shared.readers.read(move |reader| reader.events(filter, after, limit)).await?;
+    let next_after = (events.len() >= limit as usize).then(|| events.last().map(|event| event.seq)).flatten();
+    let items = events.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
+    let items = items.map_err(|error| Problem::internal(format!("an event can't be written: {error}")))?;
+    Ok(EventPage { items, next_after })
+}
+
+async fn room_id(shared: &Shared, text: &str) -> Result<RoomId, Problem> {
+    if text == "main" {
+        let main = shared.decider.look(|state| state.world.as_ref().map(|world| world.main_room_id)).await?;
+        return main.ok_or_else(|| Problem::internal("the store has no world yet"));
+    }
+    let id: RoomId = text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no id of a room")))?;
+    let known = shared.decider.look(move |state| state.rooms.contains_key(&id)).await?;
+    if known {
+        Ok(id)
+    } else {
+        Err(Refusal::not_found("room", id).with_hint("`rally room list` shows the rooms there are").into())
+    }
+}
+
+async fn room_messages(shared: &Shared, input: RoomMessagesInput) -> Result<MessagePage, Problem> {
+    let room_id = room_id(shared, &input.room_id).await?;
+    let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    let before: Option<i64> = match input.cursor.as_deref() {
+        None => None,
+        Some(text) => {
+            Some(text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a room")))?)
+        }
+    };
+    let task_id = input.task_id;
+    let rows = shared.readers.read(move |reader| reader.messages(room_id, task_id, before, limit)).await?;
+    let full = rows.len() >= limit as usize;
+    let next_cursor = if full { rows.last().map(|(position, _)| position.to_string()) } else { None };
+    Ok(MessagePage { items: rows.into_iter().map(|(_, message)| message).collect(), next_cursor })
+}
+
+fn agent_list(shared: &Shared) -> AgentList {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let items = shared
+        .config
+        .profiles
+        .list()
+        .filter(|profile| !profile.hidden)
+        .map(|profile| {
+            let program = profile.argv.first().cloned().unwrap_or_default();
+            let found = if profile.is_own_program() {
+                Some(shared.program.clone())
+            } else {
+                rallypoint_acp::profiles::find_program(&program, &path)
+            };
+            AgentView {
+                name: profile.name.clone(),
+                title: profile.title.clone(),
+                built_in: profile.is_own_program(),
+                installed: found.is_some(),
+                program: found.map_or(program, |path| path.display().to_string()),
+                install_hint: profile.install_hint.clone().unwrap_or_default(),
+                login_hint: profile.login_hint.clone().unwrap_or_default(),
+            }
+        })
+        .collect();
+    AgentList { items }
+}
+
+async fn result_get(shared: &Shared, input: RunRef) -> Result<ResultView, Problem> {
+    let run_id = input.run_id;
+    let found = shared.decider.look(move |state| state.runs.get(&run_id).map(|run| run.result.clone())).await?;
+    let result = found
+        .ok_or_else(|| Problem::from(Refusal::not_found("run", run_id)))?
+        .ok_or_else(|| {
+            Problem::from(
+                Refusal::new(
+                    rallypoint_model::refusal::RefusalCode::NotFound,
+                    format!("the run `{run_id}` has no output"),
+                )
+                .with_hint("it said nothing, or has not ended yet"),
+            )
+        })?;
+    let digest = result.digest.clone();
+    let bytes = shared.readers.read(move |reader| reader.blob(&digest)).await?;
+    let bytes = bytes.ok_or_else(|| Problem::internal("the output is referred to but not there"))?;
+    Ok(ResultView { run_id, result, text: String::from_utf8_lossy(&bytes).into_owned() })
+}

@@ -1,0 +1,280 @@
+//! Making a task: agents resolved, folder and environment looked at, before
+//! anything is stored.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rallypoint_acp::profiles::{Profile, find_program};
+use rallypoint_engine::text::one_line;
+use rallypoint_model::command::{Acceptance, AgentLaunch, Command, CreateTask, Outcome};
+use rallypoint_model::ids::{CriterionId, TaskId};
+use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_model::task::{AgentRequest, Criterion, CriterionCheck};
+use rallypoint_model::usage::UsageKind;
+use rallypoint_ops::Problem;
+use rallypoint_ops::types::{CreateTaskInput, TaskView};
+use rallypoint_process::environment::looks_secret;
+use uuid::Uuid;
+
+use super::task_of;
+use crate::daemon::Shared;
+
+/// Characters of a title that is taken from the goal.
+const TITLE_CHARS: usize = 80;
+/// Values shorter than this are no secrets that could be hidden in text.
+const SECRET_BYTES: usize = 6;
+
+pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<TaskView, Problem> {
+    if input.goal.trim().is_empty() {
+        return Err(Refusal::new(RefusalCode::Invalid, "the goal is empty")
+            .with_hint("say what is to be reached, as in `rally run \"Fix the failing test\"`")
+            .into());
+    }
+    if input.timeout_ms < 0 {
+        return Err(Problem::invalid("the timeout is negative"));
+    }
+    let task_id = TaskId(Uuid::now_v7());
+    let caller = environment(&input);
+    let requests = requested_agents(shared, &input, &caller)?;
+    let cwd = work_folder(shared, &input, task_id)?;
+    let mut launches = Vec::new();
+    let mut secrets: BTreeMap<String, String> = BTreeMap::new();
+    for request in &requests {
+        let (launch, hidden) = resolve(shared, request, &caller)?;
+        secrets.extend(hidden);
+        launches.push(launch);
+    }
+    unique_labels(&mut launches);
+    // Secrets are known to the funnel before anything that could hold them is stored.
+    shared.redactor.add(secrets.clone());
+    shared.environments.keep(task_id, secrets);
+    let command = Command::CreateTask(CreateTask {
+        task_id,
+        idempotency_key: input.idempotency_key.clone(),
+        title: input.title.clone().unwrap_or_else(|| one_line(&input.goal, TITLE_CHARS)),
+        goal: input.goal.clone(),
+        room_id: input.room_id,
+        cwd,
+        criteria: criteria(&input)?,
+        acceptance: if input.unchecked { Acceptance::Unchecked } else { Acceptance::Checked },
+        timeout_ms: input.timeout_ms,
+        agents: launches,
+        requested_by: input.requested_by.clone().unwrap_or_else(|| "user".to_owned()),
+        source: input.source.clone().unwrap_or_else(|| "api".to_owned()),
+    });
+    match shared.decider.decide(command).await? {
+        Outcome::Task { task_id } => task_of(shared, task_id).await,
+        Outcome::Done | Outcome::Queued { .. } | Outcome::Stale => {
+            Err(Problem::internal("the decider answered a request for a task with something else"))
+        }
+    }
+}
+
+/// The caller's environment; the daemon's own for a caller that sends none.
+fn environment(input: &CreateTaskInput) -> BTreeMap<String, String> {
+    if input.environment.is_empty() { std::env::vars().collect() } else { input.environment.clone() }
+}
+
+fn work_folder(shared: &Shared, input: &CreateTaskInput, task_id: TaskId) -> Result<String, Problem> {
+    let Some(cwd) = &input.cwd else {
+        let scratch = shared.folders.scratch(task_id);
+        std::fs::create_dir_all(&scratch)
+            .map_err(|error| Problem::internal(format!("a scratch folder can't be made: {error}")))?;
+        return Ok(scratch.display().to_string());
+    };
+    let path = Path::new(cwd);
+    if !path.is_absolute() {
+        return Err(Problem::invalid(format!("the work folder `{cwd}` is not an absolute path")));
+    }
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(cwd.clone()),
+        Ok(_) => Err(Refusal::new(RefusalCode::Invalid, format!("the work folder `{cwd}` is a file"))
+            .with_hint("name a folder with `--cwd`")
+            .into()),
+        Err(error) => Err(Refusal::new(RefusalCode::Invalid, format!("the work folder `{cwd}` can't be used: {error}"))
+            .with_hint("name an existing folder with `--cwd`")
+            .into()),
+    }
+}
+
+fn criteria(input: &CreateTaskInput) -> Result<Vec<Criterion>, Problem> {
+    let mut criteria = Vec::new();
+    for command in &input.checks {
+        if command.trim().is_empty() {
+            return Err(Problem::invalid("a check is empty"));
+        }
+        criteria.push(Criterion {
+            id: CriterionId(Uuid::now_v7()),
+            text: format!("`{command}` exits with 0 in the work folder"),
+            check: CriterionCheck::Command { command: command.clone() },
+        });
+    }
+    for text in &input.accept {
+        if text.trim().is_empty() {
+            return Err(Problem::invalid("a statement to accept is empty"));
+        }
+        criteria.push(Criterion {
+            id: CriterionId(Uuid::now_v7()),
+            text: text.clone(),
+            check: CriterionCheck::Human { text: text.clone() },
+        });
+    }
+    Ok(criteria)
+}
+
+/// The agents that are named, or the one that may be taken without being named.
+fn requested_agents(
+    shared: &Shared,
+    input: &CreateTaskInput,
+    caller: &BTreeMap<String, String>,
+) -> Result<Vec<AgentRequest>, Problem> {
+    if !input.agents.is_empty() {
+        return Ok(input.agents.clone());
+    }
+    let one = |agent: &str| {
+        vec![AgentRequest { agent: agent.to_owned(), label: None, task: None, argv: None }]
+    };
+    if let Some(agent) = &shared.config.default_agent {
+        return Ok(one(agent));
+    }
+    let path = caller.get("PATH").map_or("", String::as_str);
+    let ready: Vec<String> = shared
+        .config
+        .profiles
+        .list()
+        .filter(|profile| !profile.hidden && !profile.is_own_program())
+        .filter(|profile| profile.argv.first().is_some_and(|program| find_program(program, path).is_some()))
+        .map(|profile| profile.name.clone())
+        .collect();
+    if holds_commands(&input.goal) {
+        return Ok(one("shell"));
+    }
+    match ready.as_slice() {
+        [only] => Ok(one(only)),
+        [] => Err(Refusal::new(RefusalCode::Invalid, "no agent is named, and none is installed")
+            .with_hint("name one with `--agent`; `rally agents` shows what is there and how to install it")
+            .into()),
+        many => Err(Refusal::new(RefusalCode::Invalid, "no agent is named, and more than one is ready")
+            .with_hint(format!("name one with `--agent`: {}", many.join(", ")))
+            .into()),
+    }
+}
+
+/// Whether the `shell` agent would find commands in a goal.
+fn holds_commands(goal: &str) -> bool {
+    goal.lines().any(|line| {
+        let line = line.trim_start();
+        let info = line.strip_prefix("```").map(str::trim);
+        line.starts_with("$ ") || matches!(info, Some("sh" | "bash" | "shell"))
+    })
+}
+
+fn resolve(
+    shared: &Shared,
+    request: &AgentRequest,
+    caller: &BTreeMap<String, String>,
+) -> Result<(AgentLaunch, BTreeMap<String, String>), Problem> {
+    let profile = match (shared.config.profiles.get(&request.agent), &request.argv) {
+        (Some(profile), _) => profile.clone(),
+        (None, Some(argv)) => unknown_profile(&request.agent, argv),
+        (None, None) => return Err(unknown_agent(shared, &request.agent)),
+    };
+    let argv = match &request.argv {
+        Some(argv) => argv.clone(),
+        None => profile.argv_with(&shared.program.display().to_string()),
+    };
+    let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
+        return Err(Problem::invalid(format!("the command of agent `{}` is empty", request.agent)));
+    };
+    let path = caller.get("PATH").map_or("", String::as_str);
+    if find_program(program, path).is_none() {
+        let hint = match &profile.install_hint {
+            Some(hint) => format!("install it with `{hint}`"),
+            None => "check the spelling and the `PATH`".to_owned(),
+        };
+        return Err(Refusal::new(
+            RefusalCode::AgentUnavailable,
+            format!("the program `{program}` of agent `{}` is not there", request.agent),
+        )
+        .with_hint(hint)
+        .into());
+    }
+    let pairs = caller.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let (hidden, open): (Vec<_>, Vec<_>) =
+        profile.environment(pairs).into_iter().partition(|(name, value)| is_secret(name, value));
+    let mut environment = open;
+    environment.sort();
+    let mut secret_names: Vec<String> = hidden.iter().map(|(name, _)| name.clone()).collect();
+    secret_names.sort();
+    let launch = AgentLaunch {
+        agent_id: slug(&request.agent),
+        profile: profile.name.clone(),
+        label: request.label.clone().unwrap_or_else(|| request.agent.clone()),
+        task: request.task.clone(),
+        argv,
+        environment,
+        secret_names,
+        usage_kind: profile.usage,
+        login_hint: profile.login_hint.clone().unwrap_or_default(),
+        setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
+    };
+    Ok((launch, hidden.into_iter().collect()))
+}
+
+/// Whether a variable is passed on but never stored.
+fn is_secret(name: &str, value: &str) -> bool {
+    let in_address = value.contains("://") && value.contains('@');
+    (looks_secret(name) || in_address) && value.len() >= SECRET_BYTES
+}
+
+fn unknown_profile(name: &str, argv: &[String]) -> Profile {
+    Profile {
+        name: name.to_owned(),
+        title: name.to_owned(),
+        argv: argv.to_vec(),
+        env_allow: Vec::new(),
+        env_set: BTreeMap::new(),
+        usage: UsageKind::PerTurn,
+        trusts_load: false,
+        login_hint: None,
+        install_hint: None,
+        setup_timeout_ms: None,
+        stall_ms: None,
+        cancel_grace_ms: None,
+        stop_grace_ms: None,
+        hidden: false,
+        built_in: false,
+    }
+}
+
+fn unknown_agent(shared: &Shared, name: &str) -> Problem {
+    let known: Vec<&str> = shared
+        .config
+        .profiles
+        .list()
+        .filter(|profile| !profile.hidden)
+        .map(|profile| profile.name.as_str())
+        .collect();
+    Refusal::new(RefusalCode::Invalid, format!("there is no agent `{name}`"))
+        .with_hint(format!("the agents are: {}", known.join(", ")))
+        .into()
+}
+
+fn slug(name: &str) -> String {
+    name.chars()
+        .map(|character| if character.is_ascii_alphanumeric() || character == '-' { character } else { '-' })
+        .collect::<String>()
+        .to_ascii_lowercase()
+}
+
+/// Two sub-agents of one task never have the same name.
+fn unique_labels(launches: &mut [AgentLaunch]) {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for launch in launches {
+        let count = seen.entry(launch.label.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            launch.label = format!("{}-{count}", launch.label);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What front ends see of the state.
+
+use rallypoint_engine::state::{Generation, Question, Run, Session, State, Task};
+use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
+use rallypoint_model::ids::TaskId;
+use rallypoint_model::question::QuestionStatus;
+use rallypoint_model::session::SessionKind;
+use rallypoint_model::usage::{Measured, TokenCounts, UsageKind};
+use rallypoint_ops::types::{
+    GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView,
+};
+
+pub(crate) fn task_view(state: &State, task_id: TaskId) -> Option<TaskView> {
+    let task = state.tasks.get(&task_id)?;
+    Some(TaskView {
+        task_id,
+        title: task.title.clone(),
+        goal: task.goal.clone(),
+        status: task.status,
+        reason: task.reason,
+        room_id: task.origin_room_id,
+        cwd: task.cwd.clone(),
+        criteria: task.criteria.clone(),
+        evidence: task.evidence.clone(),
+        verdict: task.verdict,
+        rounds: task.rounds,
+        corrective_rounds: task.corrective_rounds,
+        sessions: task
+            .sessions
+            .iter()
+            .filter_map(|id| state.sessions.get(id))
+            .map(|session| session_view(state, task, session))
+            .collect(),
+        runs: task.runs.iter().filter_map(|id| state.runs.get(id)).map(run_view).collect(),
+        open_questions: state.open_questions(task_id).map(|question| question_view(state, question)).collect(),
+        settled: is_settled(state, task),
+        exit_code: settled_exit_code(state, task_id),
+        last_reply: task.last_reply.clone(),
+        created_at: task.created_at,
+        ended_at: task.ended_at,
+    })
+}
+
+pub(crate) fn task_summary(task: &Task) -> TaskSummary {
+    TaskSummary {
+        task_id: task.id,
+        title: task.title.clone(),
+        status: task.status,
+        reason: task.reason,
+        room_id: task.origin_room_id,
+        sessions: u32::try_from(task.sessions.len()).unwrap_or(u32::MAX),
+        created_at: task.created_at,
+        updated_at: task.updated_at,
+    }
+}
+
+fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
+    let launch = session.launch.as_ref();
+    SessionView {
+        session_id: session.id,
+        session_key: session.key.clone(),
+        label: launch.map(|launch| launch.label.clone()).unwrap_or_default(),
+        agent_type: launch.map(|launch| launch.profile.clone()).unwrap_or_default(),
+        status: session_status(state, session),
+        generation: session.generation_id.and_then(|id| state.generations.get(&id)).map(generation_view),
+        round_trips: session.round_trips,
+        active_tool: active_tool(state, session),
+        usage: session_usage(state, task, session),
+    }
+}
+
+/// Tokens of a session, summed only where the agent's kind of counting allows it.
+fn session_usage(state: &State, task: &Task, session: &Session) -> Measured<TokenCounts> {
+    let kind = session.launch.as_ref().map_or(UsageKind::None, |launch| launch.usage_kind);
+    let runs: Vec<&Run> = task
+        .runs
+        .iter()
+        .filter_map(|id| state.runs.get(id))
+        .filter(|run| run.session_id == session.id)
+        .collect();
+    let unavailable = |reason: &str| Measured::Unavailable { reason: reason.to_owned() };
+    let reported: Vec<&TokenCounts> = runs.iter().filter_map(|run| run.usage.as_ref()).collect();
+    let ended = runs.iter().filter(|run| run.outcome.is_some()).count();
+    match kind {
+        UsageKind::None => unavailable("this agent reports no tokens"),
+        UsageKind::LastCall => unavailable("this agent reports only its last model call"),
+        UsageKind::Cumulative => match reported.last() {
+            Some(last) => Measured::Measured { value: (*last).clone() },
+            None => unavailable("nothing was reported yet"),
+        },
+        UsageKind::PerTurn if reported.is_empty() => unavailable("nothing was reported yet"),
+        UsageKind::PerTurn if reported.len() < ended => unavailable("a turn ended without a report of its tokens"),
+        UsageKind::PerTurn => {
+            let mut sum = TokenCounts::default();
+            for counts in reported {
+                sum.input = sum.input.saturating_add(counts.input);
+                sum.output = sum.output.saturating_add(counts.output);
+                sum.reasoning = sum.reasoning.saturating_add(counts.reasoning);
+                sum.cache_read = sum.cache_read.saturating_add(counts.cache_read);
+                sum.cache_write = sum.cache_write.saturating_add(counts.cache_write);
+            }
+            Measured::Measured { value: sum }
+        }
+    }
+}
+
+fn generation_view(generation: &Generation) -> GenerationView {
+    GenerationView {
+        generation_id: generation.id,
+        status: generation.status,
+        frames: generation.cursor.frames,
+    }
+}
+
+fn run_view(run: &Run) -> RunView {
+    RunView {
+        run_id: run.id,
+        session_id: run.session_id,
+        purpose: run.purpose,
+        predecessor: run.predecessor,
+        status: run.status,
+        outcome: run.outcome,
+        reason: run.reason.clone(),
+        result: run.result.clone(),
+        queued_at: run.queued_at,
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+    }
+}
+
+pub(crate) fn question_view(state: &State, question: &Question) -> QuestionView {
+    let label = question
+        .session_id
+        .and_then(|id| state.sessions.get(&id))
+        .and_then(|session| session.launch.as_ref())
+        .map(|launch| launch.label.clone());
+    QuestionView {
+        question_id: question.id,
+        question: question.question.clone(),
+        status: question.status,
+        task_id: question.task_id,
+        session_id: question.session_id,
+        label,
+        opened_at: question.opened_at,
+        deadline_at: question.deadline_at,
+    }
+}
+
+pub(crate) fn open_questions(state: &State, task_id: Option<TaskId>) -> Vec<QuestionView> {
+    let mut open: Vec<&Question> = state
+        .questions
+        .values()
+        .filter(|question| question.status == QuestionStatus::Open)
+        .filter(|question| task_id.is_none_or(|id| question.task_id == id))
+        .collect();
+    open.sort_by_key(|question| (question.opened_at, question.id));
+    open.into_iter().map(|question| question_view(state, question)).collect()
+}
+
+pub(crate) fn rooms(state: &State) -> Vec<RoomView> {
+    state
+        .rooms
+        .values()
+        .map(|room| RoomView {
+            room_id: room.id,
+            kind: room.kind,
+            title: room.title.clone(),
+            messages: room.messages,
+            created_at: room.created_at,
+        })
+        .collect()
+}
+
+/// Runs of sub-agents without an outcome.
+pub(crate) fn open_runs(state: &State) -> usize {
+    state
+        .runs
+        .values()
+        .filter(|run| run.is_open())
+        .filter(|run| {
+            state.sessions.get(&run.session_id).is_some_and(|session| session.kind == SessionKind::SubAgent)
+        })
+        .count()
+}
