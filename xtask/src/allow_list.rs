@@ -29,11 +29,7 @@ impl AllowList {
             .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
             .map(|(line, content)| {
                 let (name, reason) = content.split_once(char::is_whitespace).unwrap_or((content, ""));
-                Entry {
-                    name: name.to_owned(),
-                    line,
-                    reason: reason.trim().to_owned(),
-                }
+                Entry { name: name.to_owned(), line, reason: reason.trim().to_owned() }
             })
             .collect();
         Self { path, entries }
@@ -76,10 +72,7 @@ mod tests {
 
     #[test]
     fn exceptions_need_a_reason_and_a_use() {
-        let tree = tree_of(&[(
-            "list.txt",
-            "# comment\n\nused  because of this\nbare\nstale some reason\n",
-        )]);
+        let tree = tree_of(&[("list.txt", "# comment\n\nused  because of this\nbare\nstale some reason\n")]);
         let list = AllowList::load(&tree, "list.txt");
         assert!(list.contains("used"));
         assert!(!list.contains("because"));

@@ -12,11 +12,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn new(place: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            what: what.into(),
-            hint: hint.into(),
-        }
+        Self { place: place.into(), what: what.into(), hint: hint.into() }
     }
 
     pub(crate) fn at_line(path: &str, line: usize, what: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -33,8 +29,5 @@ impl fmt::Display for Finding {
 /// What a test compares: place and message without the hint.
 #[cfg(test)]
 pub(crate) fn headlines(findings: &[Finding]) -> Vec<String> {
-    findings
-        .iter()
-        .map(|finding| format!("{}: {}", finding.place, finding.what))
-        .collect()
+    findings.iter().map(|finding| format!("{}: {}", finding.place, finding.what)).collect()
 }

@@ -57,11 +57,7 @@ fn run_tidy() -> anyhow::Result<ExitCode> {
     let tree = tree::Tree::load(&workspace_root()?)?;
     let report = tidy::run(&tree);
     print(&report.to_string())?;
-    Ok(if report.is_clean() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The nearest folder upwards that holds this workspace, so that the command works from any folder in it.
@@ -71,12 +67,7 @@ fn workspace_root() -> anyhow::Result<PathBuf> {
         .ancestors()
         .find(|folder| folder.join("Cargo.toml").is_file() && folder.join("xtask/Cargo.toml").is_file())
         .map(PathBuf::from)
-        .with_context(|| {
-            format!(
-                "no workspace with an `xtask` folder at or above `{}`",
-                start.display()
-            )
-        })
+        .with_context(|| format!("no workspace with an `xtask` folder at or above `{}`", start.display()))
 }
 
 /// Writes to standard output; a reader that went away (`| head`) is not an error.

@@ -24,11 +24,7 @@ pub(crate) fn members(tree: &Tree) -> (Vec<Member>, Vec<Finding>) {
         };
         match file.text.parse::<Table>() {
             Ok(manifest) => {
-                members.push(Member {
-                    name: name.to_owned(),
-                    path: file.path.clone(),
-                    manifest,
-                });
+                members.push(Member { name: name.to_owned(), path: file.path.clone(), manifest });
             }
             Err(error) => findings.push(unreadable(&file.path, &error)),
         }
@@ -38,15 +34,12 @@ pub(crate) fn members(tree: &Tree) -> (Vec<Member>, Vec<Finding>) {
 
 /// The manifest at the root; an empty table when there is none that can be read.
 pub(crate) fn root(tree: &Tree) -> Table {
-    tree.file("Cargo.toml")
-        .and_then(|file| file.text.parse().ok())
-        .unwrap_or_default()
+    tree.file("Cargo.toml").and_then(|file| file.text.parse().ok()).unwrap_or_default()
 }
 
 pub(crate) fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
-    rest.iter()
-        .try_fold(table.get(*first)?, |value, key| value.get(*key))
+    rest.iter().try_fold(table.get(*first)?, |value, key| value.get(*key))
 }
 
 fn member_name(path: &str) -> Option<&str> {
@@ -58,11 +51,7 @@ fn member_name(path: &str) -> Option<&str> {
 }
 
 fn unreadable(path: &str, error: &toml::de::Error) -> Finding {
-    Finding::new(
-        path,
-        format!("not readable as TOML: {}", error.message()),
-        "correct the manifest",
-    )
+    Finding::new(path, format!("not readable as TOML: {}", error.message()), "correct the manifest")
 }
 
 #[cfg(test)]
@@ -80,18 +69,9 @@ mod tests {
             ("xtask/Cargo.toml", "[package]\n"),
         ]);
         let (members, findings) = members(&tree);
-        assert_eq!(
-            members
-                .iter()
-                .map(|member| member.name.as_str())
-                .collect::<Vec<_>>(),
-            ["model", "xtask"]
-        );
+        assert_eq!(members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["model", "xtask"]);
         assert_eq!(findings, []);
-        assert_eq!(
-            get(&root(&tree), &["workspace", "package", "license"]),
-            Some(&Value::from("MIT"))
-        );
+        assert_eq!(get(&root(&tree), &["workspace", "package", "license"]), Some(&Value::from("MIT")));
     }
 
     #[test]

@@ -6,11 +6,7 @@ pub(crate) fn section<'a>(text: &'a str, heading: &str) -> Option<Vec<(usize, &'
     let level = heading_level(heading);
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     lines.find(|(_, line)| line.trim_end() == heading)?;
-    Some(
-        lines
-            .take_while(|(_, line)| !(1..=level).contains(&heading_level(line)))
-            .collect(),
-    )
+    Some(lines.take_while(|(_, line)| !(1..=level).contains(&heading_level(line))).collect())
 }
 
 /// The trimmed cells of a row; `None` when the line is not one. A cell writes a bar of its own as `\|`.
@@ -31,11 +27,7 @@ pub(crate) fn table_cells(line: &str) -> Option<Vec<String>> {
 /// The number of `#` in front of a heading; zero when the line is none.
 fn heading_level(line: &str) -> usize {
     let level = line.chars().take_while(|&character| character == '#').count();
-    if line.chars().nth(level) == Some(' ') {
-        level
-    } else {
-        0
-    }
+    if line.chars().nth(level) == Some(' ') { level } else { 0 }
 }
 
 #[cfg(test)]
@@ -55,10 +47,7 @@ mod tests {
 
     #[test]
     fn cells_are_trimmed_and_may_hold_an_escaped_bar() {
-        assert_eq!(
-            table_cells("| 1 | a \\| b | |"),
-            Some(vec!["1".into(), "a \\| b".into(), String::new()])
-        );
+        assert_eq!(table_cells("| 1 | a \\| b | |"), Some(vec!["1".into(), "a \\| b".into(), String::new()]));
         assert_eq!(table_cells("no row"), None);
     }
 }

@@ -42,31 +42,22 @@ pub(crate) fn code_only(source: &str) -> String {
 
 /// Byte offsets at which `word` stands as a whole word.
 pub(crate) fn find_word<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-    code.match_indices(word)
-        .map(|(offset, _)| offset)
-        .filter(move |&offset| {
-            let before = before(code, offset).chars().next_back();
-            let after = after(code, offset + word.len()).chars().next();
-            !before.is_some_and(is_word_char) && !after.is_some_and(is_word_char)
-        })
+    code.match_indices(word).map(|(offset, _)| offset).filter(move |&offset| {
+        let before = before(code, offset).chars().next_back();
+        let after = after(code, offset + word.len()).chars().next();
+        !before.is_some_and(is_word_char) && !after.is_some_and(is_word_char)
+    })
 }
 
 pub(crate) fn functions(code: &str) -> Vec<Function> {
     find_word(code, "fn")
         .filter_map(|offset| {
             let rest = after(code, offset + "fn".len()).trim_start();
-            let name: String = rest
-                .chars()
-                .take_while(|&character| is_word_char(character))
-                .collect();
+            let name: String = rest.chars().take_while(|&character| is_word_char(character)).collect();
             if name.is_empty() {
                 return None;
             }
-            Some(Function {
-                name,
-                kind: kind_of_function_at(code, offset),
-                offset,
-            })
+            Some(Function { name, kind: kind_of_function_at(code, offset), offset })
         })
         .collect()
 }
@@ -90,10 +81,7 @@ pub(crate) fn is_word_char(character: char) -> bool {
 
 /// The attributes of a function stand between it and the end of whatever came before.
 fn kind_of_function_at(code: &str, offset: usize) -> FunctionKind {
-    let head = before(code, offset)
-        .rsplit(['{', '}', ';'])
-        .next()
-        .unwrap_or_default();
+    let head = before(code, offset).rsplit(['{', '}', ';']).next().unwrap_or_default();
     let attributes = head.replace("cfg(test)", "");
     if attributes.contains("#[") && find_word(&attributes, "test").next().is_some() {
         FunctionKind::Test
@@ -118,22 +106,14 @@ fn literal_or_comment_end(chars: &[char], at: usize) -> usize {
 /// Whether the `r` at `at` can be the prefix of a raw string, and not the end of a name.
 fn starts_literal(chars: &[char], at: usize) -> bool {
     let mut name: Range<usize> = at..at;
-    while name.start > 0
-        && chars
-            .get(name.start - 1)
-            .is_some_and(|&character| is_word_char(character))
-    {
+    while name.start > 0 && chars.get(name.start - 1).is_some_and(|&character| is_word_char(character)) {
         name.start -= 1;
     }
     matches!(chars.get(name), Some([] | ['b' | 'c']))
 }
 
 fn raw_string_end(chars: &[char], at: usize) -> Option<usize> {
-    let hashes = chars
-        .iter()
-        .skip(at + 1)
-        .take_while(|&&character| character == '#')
-        .count();
+    let hashes = chars.iter().skip(at + 1).take_while(|&&character| character == '#').count();
     let quote = at + 1 + hashes;
     if chars.get(quote) != Some(&'"') {
         return None;
@@ -141,12 +121,7 @@ fn raw_string_end(chars: &[char], at: usize) -> Option<usize> {
     let mut end = quote + 1;
     while end < chars.len() {
         let closes = chars.get(end) == Some(&'"')
-            && chars
-                .iter()
-                .skip(end + 1)
-                .take(hashes)
-                .filter(|&&character| character == '#')
-                .count()
+            && chars.iter().skip(end + 1).take(hashes).filter(|&&character| character == '#').count()
                 == hashes;
         if closes {
             return Some(end + 1 + hashes);
@@ -223,18 +198,12 @@ mod tests {
             'life x
             "##;
         // The `b` of a byte string stays, which harms nobody.
-        assert_eq!(
-            words_left(source),
-            ["a", "g", "j", "m", "b", "o", "q", "life", "x"]
-        );
+        assert_eq!(words_left(source), ["a", "g", "j", "m", "b", "o", "q", "life", "x"]);
     }
 
     #[test]
     fn raw_names_are_not_raw_strings() {
-        assert_eq!(
-            words_left("r#type for r\"x\" parser\"y\" end"),
-            ["r", "type", "for", "parser", "end"]
-        );
+        assert_eq!(words_left("r#type for r\"x\" parser\"y\" end"), ["r", "type", "for", "parser", "end"]);
     }
 
     #[test]
@@ -272,10 +241,8 @@ mod tests {
             async fn an_async_test() {}
             type Callback = fn(u8);
         ";
-        let found: Vec<(String, FunctionKind)> = functions(code)
-            .into_iter()
-            .map(|function| (function.name, function.kind))
-            .collect();
+        let found: Vec<(String, FunctionKind)> =
+            functions(code).into_iter().map(|function| (function.name, function.kind)).collect();
         assert_eq!(
             found,
             [

@@ -76,10 +76,7 @@ pub(crate) fn run(tree: &Tree) -> Report {
         .map(|(name, check)| (*name, check(tree)))
         .filter(|(_, findings)| !findings.is_empty())
         .collect();
-    Report {
-        checks: CHECKS.len(),
-        broken,
-    }
+    Report { checks: CHECKS.len(), broken }
 }
 
 #[cfg(test)]
@@ -92,10 +89,7 @@ mod tests {
             checks: 3,
             broken: vec![
                 ("first", vec![Finding::new("a.rs", "is bad", "make it good")]),
-                (
-                    "second",
-                    vec![Finding::at_line("b.rs", 7, "is worse", "remove it")],
-                ),
+                ("second", vec![Finding::at_line("b.rs", 7, "is worse", "remove it")]),
             ],
         };
         assert_eq!(
@@ -109,10 +103,7 @@ mod tests {
 
     #[test]
     fn a_clean_report_is_one_line() {
-        let report = Report {
-            checks: 3,
-            broken: Vec::new(),
-        };
+        let report = Report { checks: 3, broken: Vec::new() };
         assert_eq!(report.to_string(), "tidy: 3 checks, 0 findings\n");
         assert!(report.is_clean());
     }

@@ -35,23 +35,12 @@ pub(crate) enum ContentKind {
 
 impl SourceFile {
     fn new(path: String, bytes: &[u8]) -> Self {
-        let kind = if bytes.contains(&0) {
-            ContentKind::Binary
-        } else {
-            ContentKind::Text
-        };
-        Self {
-            path,
-            text: String::from_utf8_lossy(bytes).into_owned(),
-            kind,
-            code: OnceCell::new(),
-        }
+        let kind = if bytes.contains(&0) { ContentKind::Binary } else { ContentKind::Text };
+        Self { path, text: String::from_utf8_lossy(bytes).into_owned(), kind, code: OnceCell::new() }
     }
 
     pub(crate) fn has_extension(&self, wanted: &str) -> bool {
-        Path::new(&self.path)
-            .extension()
-            .is_some_and(|extension| extension == wanted)
+        Path::new(&self.path).extension().is_some_and(|extension| extension == wanted)
     }
 
     pub(crate) fn is_rust(&self) -> bool {
@@ -59,16 +48,12 @@ impl SourceFile {
     }
 
     pub(crate) fn is_under(&self, folder: &str) -> bool {
-        self.path
-            .strip_prefix(folder)
-            .is_some_and(|rest| rest.starts_with('/'))
+        self.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Whether one of the folders on the way to the file has this name.
     pub(crate) fn is_in_folder_named(&self, name: &str) -> bool {
-        self.path
-            .rsplit_once('/')
-            .is_some_and(|(folders, _)| folders.split('/').any(|part| part == name))
+        self.path.rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(|part| part == name))
     }
 
     /// The Rust text with comments and literals blanked out.
@@ -84,11 +69,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn load(root: &Path) -> anyhow::Result<Self> {
-        let paths = if root.join(".git").exists() {
-            list_with_git(root)?
-        } else {
-            list_by_walking(root)?
-        };
+        let paths = if root.join(".git").exists() { list_with_git(root)? } else { list_by_walking(root)? };
         let mut files = Vec::new();
         for path in paths {
             let on_disk = root.join(&path);
@@ -155,14 +136,8 @@ fn list_by_walking(root: &Path) -> anyhow::Result<BTreeSet<String>> {
         for entry in entries {
             let entry = entry.with_context(|| format!("cannot list `{}`", on_disk.display()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if folder.is_empty() {
-                name.clone()
-            } else {
-                format!("{folder}/{name}")
-            };
-            let kind = entry
-                .file_type()
-                .with_context(|| format!("cannot tell what `{path}` is"))?;
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            let kind = entry.file_type().with_context(|| format!("cannot tell what `{path}` is"))?;
             if kind.is_dir() {
                 if !SKIPPED_FOLDERS.contains(&name.as_str()) && path != CONSOLE_BUILD {
                     folders.push(path);

@@ -54,10 +54,7 @@ enum Held {
 impl LineAssembler {
     /// An assembler that throws away lines longer than this many bytes.
     pub fn new(line_bytes_cap: usize) -> Self {
-        Self {
-            cap: line_bytes_cap,
-            held: Held::Within(Vec::new()),
-        }
+        Self { cap: line_bytes_cap, held: Held::Within(Vec::new()) }
     }
 
     /// Takes a chunk and gives each line that ends in it.
@@ -111,10 +108,7 @@ impl LineAssembler {
             Held::Within(held) => give_whole(&held, consumed, on_line),
             Held::Over { bytes, head } => {
                 let may_be_answer = head::may_be_answer(&head);
-                on_line(AssembledLine {
-                    line: Line::Oversized { bytes, may_be_answer },
-                    consumed,
-                });
+                on_line(AssembledLine { line: Line::Oversized { bytes, may_be_answer }, consumed });
             }
         }
     }
@@ -148,10 +142,7 @@ fn give_whole(bytes: &[u8], consumed: usize, on_line: &mut impl FnMut(AssembledL
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return;
     }
-    on_line(AssembledLine {
-        line: Line::Whole(String::from_utf8_lossy(bytes)),
-        consumed,
-    });
+    on_line(AssembledLine { line: Line::Whole(String::from_utf8_lossy(bytes)), consumed });
 }
 
 #[cfg(test)]

@@ -70,32 +70,19 @@ pub fn understand(line: &str) -> Understood<'_> {
         }
         let params = envelope.params.filter(|params| params.get() != "null");
         return match id {
-            Some(id) => Understood::Request {
-                request_id: id.get(),
-                method,
-                params,
-            },
+            Some(id) => Understood::Request { request_id: id.get(), method, params },
             None => Understood::Notification { method, params },
         };
     }
     let error = envelope.error.filter(|error| error.get() != "null");
     let seq = id.and_then(|id| lenient::our_number(id.get()));
     if let Some(error) = error {
-        return Understood::Answer {
-            seq,
-            outcome: Err(error),
-        };
+        return Understood::Answer { seq, outcome: Err(error) };
     }
     match (envelope.result, id) {
-        (Some(result), _) => Understood::Answer {
-            seq,
-            outcome: Ok(result),
-        },
+        (Some(result), _) => Understood::Answer { seq, outcome: Ok(result) },
         // An undefined result vanishes when a JavaScript agent serialises its answer.
-        (None, Some(_)) if envelope.json_rpc => Understood::Answer {
-            seq,
-            outcome: Ok(RawValue::NULL),
-        },
+        (None, Some(_)) if envelope.json_rpc => Understood::Answer { seq, outcome: Ok(RawValue::NULL) },
         (None, _) => Understood::Junk,
     }
 }

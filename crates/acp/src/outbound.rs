@@ -27,54 +27,28 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
     match input {
         AgentInput::Initialize => request(seq, "initialize", initialize()),
         AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
-        AgentInput::Prompt {
-            agent_session_id,
-            blocks,
-        } => {
+        AgentInput::Prompt { agent_session_id, blocks } => {
             let prompt = blocks.iter().map(content_block).collect();
-            request(
-                seq,
-                "session/prompt",
-                PromptRequest::new(session_id(agent_session_id), prompt),
-            )
+            request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))
         }
         AgentInput::Cancel { agent_session_id } => {
             let params = CancelNotification::new(session_id(agent_session_id));
-            line(&Notification {
-                jsonrpc: "2.0",
-                method: "session/cancel",
-                params,
-            })
+            line(&Notification { jsonrpc: "2.0", method: "session/cancel", params })
         }
-        AgentInput::AnswerPermission {
-            request_id,
-            option_id,
-        } => {
+        AgentInput::AnswerPermission { request_id, option_id } => {
             let outcome = match option_id {
                 Some(id) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(id.clone())),
                 None => RequestPermissionOutcome::Cancelled,
             };
             let id = raw_id(request_id);
-            line(&Answer {
-                jsonrpc: "2.0",
-                id: &id,
-                result: RequestPermissionResponse::new(outcome),
-            })
+            line(&Answer { jsonrpc: "2.0", id: &id, result: RequestPermissionResponse::new(outcome) })
         }
         AgentInput::RefuseMethod { request_id, method } => {
             let mut error = Error::method_not_found();
             error.message = format!("`{method}` is not served by this client");
-            line(&Refusal {
-                jsonrpc: "2.0",
-                id: &raw_id(request_id),
-                error,
-            })
+            line(&Refusal { jsonrpc: "2.0", id: &raw_id(request_id), error })
         }
-        AgentInput::SetConfigOption {
-            agent_session_id,
-            config_id,
-            value,
-        } => {
+        AgentInput::SetConfigOption { agent_session_id, config_id, value } => {
             let params = SetSessionConfigOptionRequest::new(
                 session_id(agent_session_id),
                 config_id.clone(),
@@ -138,12 +112,7 @@ struct Refusal<'a> {
 }
 
 fn request(seq: u64, method: &'static str, params: impl Serialize) -> Vec<u8> {
-    line(&Request {
-        jsonrpc: "2.0",
-        id: seq,
-        method,
-        params,
-    })
+    line(&Request { jsonrpc: "2.0", id: seq, method, params })
 }
 
 /// The agent's id as it came; text that is no JSON can only be a caller's

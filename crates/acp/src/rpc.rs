@@ -34,11 +34,7 @@ pub struct RpcError {
 impl RpcError {
     /// An error without `data`.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Self { code, message: message.into(), data: None }
     }
 
     /// The error object on the wire.

@@ -43,16 +43,10 @@ impl CommandAgent {
                 }
             }
         }
-        let program = program
-            .or_else(|| rest.next().cloned())
-            .filter(|program| !program.is_empty());
+        let program = program.or_else(|| rest.next().cloned()).filter(|program| !program.is_empty());
         let program =
             program.ok_or("no program given\nuse `command [--stdin|--arg] -- PROGRAM [ARGUMENT…]`")?;
-        Ok(Self {
-            delivery,
-            program,
-            arguments: rest.cloned().collect(),
-        })
+        Ok(Self { delivery, program, arguments: rest.cloned().collect() })
     }
 }
 
@@ -73,29 +67,19 @@ impl Agent for CommandAgent {
             }
         };
         let mut fence = OpenFence::default();
-        let ended = run(
-            command,
-            Streams::Apart,
-            input,
-            turn,
-            |stream, text| match stream {
-                Stream::Out => {
-                    fence.push(text);
-                    turn.send_message_chunk(text);
-                }
-                Stream::Err => turn.send_thought(text),
-            },
-        );
+        let ended = run(command, Streams::Apart, input, turn, |stream, text| match stream {
+            Stream::Out => {
+                fence.push(text);
+                turn.send_message_chunk(text);
+            }
+            Stream::Err => turn.send_thought(text),
+        });
         let failure = match ended {
             Ok(Ended { cancelled: true, .. }) => return Ok(PromptEnd::stopped("cancelled")),
             Ok(Ended { code: 0, .. }) => return Ok(PromptEnd::stopped("end_turn")),
             Ok(Ended { code: exit_code, .. }) => format!("{} exited with {exit_code}", code(&self.program)),
             Err(error) => {
-                format!(
-                    "cannot start {} in `{}`: {error}",
-                    code(&self.program),
-                    turn.session.cwd.display()
-                )
+                format!("cannot start {} in `{}`: {error}", code(&self.program), turn.session.cwd.display())
             }
         };
         let report = report::block(&report::failed(failure.clone()));
@@ -107,10 +91,7 @@ impl Agent for CommandAgent {
 /// Everything that is meant for the program; the frame speaks of tools and
 /// rooms that a plain program does not have.
 fn prompt_text(turn: &Turn) -> String {
-    let meant = turn
-        .prompt
-        .iter()
-        .filter(|block| block.part != Some(PromptPart::Frame));
+    let meant = turn.prompt.iter().filter(|block| block.part != Some(PromptPart::Frame));
     let texts: Vec<&str> = meant.map(|block| block.text.trim_end()).collect();
     texts.join("\n\n") + "\n"
 }

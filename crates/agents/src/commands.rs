@@ -20,11 +20,7 @@ pub(crate) fn of_prompt(prompt: &[PromptText]) -> Vec<String> {
         Some(PromptPart::Goal | PromptPart::Criteria | PromptPart::Evidence | PromptPart::Frame) => false,
         None => !marks,
     };
-    prompt
-        .iter()
-        .filter(counts)
-        .flat_map(|block| of_text(&block.text))
-        .collect()
+    prompt.iter().filter(counts).flat_map(|block| of_text(&block.text)).collect()
 }
 
 /// The commands in a text, in order.
@@ -69,18 +65,9 @@ impl Fence {
         if mark == '`' && info.contains('`') {
             return None;
         }
-        let language = info
-            .split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let language = info.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
         let is_shell = matches!(language.as_str(), "sh" | "bash" | "shell");
-        Some(Self {
-            mark,
-            length,
-            indent,
-            is_shell,
-        })
+        Some(Self { mark, length, indent, is_shell })
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
@@ -91,11 +78,7 @@ impl Fence {
 
     /// The line without as much of its indentation as the fence has.
     fn unindented<'a>(&self, line: &'a str) -> &'a str {
-        let spaces = line
-            .bytes()
-            .take(self.indent)
-            .take_while(|byte| *byte == b' ')
-            .count();
+        let spaces = line.bytes().take(self.indent).take_while(|byte| *byte == b' ').count();
         line.get(spaces..).unwrap_or(line)
     }
 }
@@ -117,15 +100,7 @@ mod tests {
     #[test]
     fn fenced_shell_blocks_and_dollar_lines_are_commands_in_order() {
         let text = "Do this:\n$ echo one\n\n```sh\necho two\necho three\n```\nand\n   ~~~ Bash title\n   echo four\n   ~~~\n$ echo five \\\n  six\n";
-        assert_eq!(
-            of_text(text),
-            [
-                "echo one",
-                "echo two\necho three",
-                "echo four",
-                "echo five \\\n  six"
-            ]
-        );
+        assert_eq!(of_text(text), ["echo one", "echo two\necho three", "echo four", "echo five \\\n  six"]);
     }
 
     #[test]
@@ -136,10 +111,7 @@ mod tests {
 
     #[test]
     fn a_longer_fence_closes_and_a_shorter_one_does_not() {
-        assert_eq!(
-            of_text("````sh\necho '```'\n```\necho b\n`````\n$ c"),
-            ["echo '```'\n```\necho b", "c"]
-        );
+        assert_eq!(of_text("````sh\necho '```'\n```\necho b\n`````\n$ c"), ["echo '```'\n```\necho b", "c"]);
     }
 
     #[test]
@@ -151,10 +123,7 @@ mod tests {
 
     #[test]
     fn only_tasks_and_messages_count_once_anything_is_marked() {
-        let block = |part, text: &str| PromptText {
-            part,
-            text: text.to_owned(),
-        };
+        let block = |part, text: &str| PromptText { part, text: text.to_owned() };
         let marked = [
             block(Some(PromptPart::Goal), "$ goal"),
             block(Some(PromptPart::Criteria), "$ criteria"),

@@ -59,9 +59,9 @@ fn serve_on(
             Err(message) => usage(&message),
         },
         "scenario" => scenario::serve(args, input, output),
-        _ => usage(&format!(
-            "there is no built-in agent `{name}`\nuse one of `shell`, `command`, `scripted`"
-        )),
+        _ => {
+            usage(&format!("there is no built-in agent `{name}`\nuse one of `shell`, `command`, `scripted`"))
+        }
     }
 }
 

@@ -79,22 +79,14 @@ impl HeadTail {
         self.bytes += text.len() as u64;
         let (to_head, rest) = if self.tail.is_empty() {
             let room = HEAD_BYTES.saturating_sub(self.head.len());
-            if text.len() <= room {
-                (text, "")
-            } else {
-                floor_split(text, room)
-            }
+            if text.len() <= room { (text, "") } else { floor_split(text, room) }
         } else {
             ("", text)
         };
         self.head.push_str(to_head);
         // Only the last piece can stay, whatever its length.
         let skip = rest.len().saturating_sub(TAIL_BYTES);
-        for character in rest
-            .char_indices()
-            .filter(|(at, _)| *at >= skip)
-            .map(|(_, character)| character)
-        {
+        for character in rest.char_indices().filter(|(at, _)| *at >= skip).map(|(_, character)| character) {
             self.tail.push_back(character);
             self.tail_bytes += character.len_utf8();
         }
@@ -154,11 +146,7 @@ pub(crate) fn code(text: &str) -> String {
 /// Output as quoted lines. The bar keeps a fence in the output from opening
 /// one in our message, which would hide the report behind it.
 pub(crate) fn quoted(output: &str) -> String {
-    output
-        .trim_end()
-        .lines()
-        .flat_map(|line| ["    | ", line, "\n"])
-        .collect()
+    output.trim_end().lines().flat_map(|line| ["    | ", line, "\n"]).collect()
 }
 
 /// Follows whether text leaves a fence open, in the simplest reading that a
@@ -187,11 +175,7 @@ impl OpenFence {
     /// What has to be said first, so that a new fence is read as one.
     pub(crate) fn closing(&self) -> &'static str {
         let last_toggles = self.line.trim_start().starts_with("```");
-        if self.is_open ^ last_toggles {
-            "\n```\n\n"
-        } else {
-            "\n\n"
-        }
+        if self.is_open ^ last_toggles { "\n```\n\n" } else { "\n\n" }
     }
 }
 

@@ -16,9 +16,5 @@ pub(crate) fn block_of(report: &Value) -> String {
 
 /// A report of a failure.
 pub(crate) fn failed(reason: String) -> CompletionReport {
-    CompletionReport {
-        status: ReportedStatus::Failed,
-        reason,
-        ..CompletionReport::default()
-    }
+    CompletionReport { status: ReportedStatus::Failed, reason, ..CompletionReport::default() }
 }

@@ -76,11 +76,7 @@ pub(crate) fn run(
     let (sender, events) = sync_channel(QUEUE);
     let (joined, joined_end) = io::pipe()?;
     command.process_group(0);
-    command.stdin(if input.is_some() {
-        Stdio::piped()
-    } else {
-        Stdio::null()
-    });
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(joined_end.try_clone()?);
     let mut readers: Vec<(Stream, Box<dyn Read + Send>)> = vec![(Stream::Out, Box::new(joined))];
     match streams {
@@ -269,15 +265,8 @@ impl Watch {
             Stop::Killed(_) => return None,
         };
         let signal = status.signal();
-        let code = status
-            .code()
-            .or_else(|| signal.map(|signal| 128 + signal))
-            .unwrap_or(-1);
-        quiet.then_some(Ended {
-            code,
-            signal,
-            cancelled,
-        })
+        let code = status.code().or_else(|| signal.map(|signal| 128 + signal)).unwrap_or(-1);
+        quiet.then_some(Ended { code, signal, cancelled })
     }
 }
 

@@ -40,46 +40,22 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("unknown-stop", "ends with a stop reason that nobody knows"),
     ("max-tokens", "ends at a token limit"),
     ("refusal", "refuses"),
-    (
-        "waits-for-file",
-        "PATH: works until the file exists, at most 120 s",
-    ),
-    (
-        "ignores-cancel",
-        "ticks for ever, through a cancel and the end of its input",
-    ),
+    ("waits-for-file", "PATH: works until the file exists, at most 120 s"),
+    ("ignores-cancel", "ticks for ever, through a cancel and the end of its input"),
     ("ignores-term", "the same, and through SIGTERM"),
     ("forks", "leaves a process in a session of its own behind"),
-    (
-        "counts",
-        "FILE [CHUNKS [MILLISECONDS]]: notes each prompt in the file before it works",
-    ),
-    (
-        "double-answer",
-        "answers a prompt twice and repeats its last chunk",
-    ),
+    ("counts", "FILE [CHUNKS [MILLISECONDS]]: notes each prompt in the file before it works"),
+    ("double-answer", "answers a prompt twice and repeats its last chunk"),
     ("late", "says something 50 ms after its answer"),
-    (
-        "junk-lines",
-        "prints banners, colours and logs between its frames",
-    ),
-    (
-        "unknown-kinds",
-        "sends kinds that nobody knows and a request that has to be answered",
-    ),
+    ("junk-lines", "prints banners, colours and logs between its frames"),
+    ("unknown-kinds", "sends kinds that nobody knows and a request that has to be answered"),
     ("huge-line", "BYTES: says that much in one line"),
     ("flood", "CHUNKS: says that many chunks as fast as it can"),
     ("bad-utf8", "says bytes that are no UTF-8"),
     ("permission", "asks for permission and says what it was given"),
-    (
-        "permission-wait",
-        "asks for permission and waits for the answer even when cancelled",
-    ),
+    ("permission-wait", "asks for permission and waits for the answer even when cancelled"),
     ("stderr-flood", "writes 1 MiB to standard error before it answers"),
-    (
-        "no-newline",
-        "leaves out the line end of its last frame and exits",
-    ),
+    ("no-newline", "leaves out the line end of its last frame and exits"),
     ("usage", "reports tokens with its answer"),
     ("split-secret", "TEXT: says the text in chunks of 3 bytes"),
 ];
@@ -109,11 +85,7 @@ fn with_server(
     input: impl BufRead,
     mut output: impl Write + Send + 'static,
 ) -> ExitCode {
-    let eof_grace = if agent.outlives_its_input() {
-        FOR_EVER
-    } else {
-        Duration::from_secs(5)
-    };
+    let eof_grace = if agent.outlives_its_input() { FOR_EVER } else { Duration::from_secs(5) };
     // A reader that is gone ends the server below as well.
     let _ = output.write_all(agent.banner());
     match AgentServer::new(agent).eof_grace(eof_grace).serve(input, output) {
@@ -131,9 +103,7 @@ fn garbage(mut output: impl Write) -> ExitCode {
     let mut number: u8 = 0;
     while written < GARBAGE_BYTES {
         number = number.wrapping_add(1);
-        let noise: Vec<u8> = (0..64)
-            .map(|place: u8| place.wrapping_mul(number) | 0x80)
-            .collect();
+        let noise: Vec<u8> = (0..64).map(|place: u8| place.wrapping_mul(number) | 0x80).collect();
         let line = format!(
             "migrating table {number}\n{{\"level\":\"info\",\"id\":{number}}}\n{{\"jsonrpc\":\n[{number}]\n"
         );

@@ -43,11 +43,7 @@ impl ScriptedAgent {
         if script.turns.is_empty() {
             return Err("the script has no turns".to_owned());
         }
-        Ok(Self {
-            script,
-            played: Mutex::default(),
-            calls: AtomicU64::new(0),
-        })
+        Ok(Self { script, played: Mutex::default(), calls: AtomicU64::new(0) })
     }
 
     fn next_steps(&self, session_id: &str) -> &[Step] {
@@ -102,38 +98,22 @@ impl ScriptedAgent {
             let message = format!("cannot write `{}`: {error}", file.display());
             turn.send_tool_update(
                 &id,
-                ToolUpdate {
-                    status: Some("failed"),
-                    text: Some(&message),
-                    ..ToolUpdate::default()
-                },
+                ToolUpdate { status: Some("failed"), text: Some(&message), ..ToolUpdate::default() },
             );
             return Err(RpcError::new(INTERNAL_ERROR, message));
         }
         let diff = json!({"type": "diff", "path": file, "oldText": before, "newText": text});
         turn.send_tool_update(
             &id,
-            ToolUpdate {
-                status: Some("completed"),
-                content: vec![diff],
-                ..ToolUpdate::default()
-            },
+            ToolUpdate { status: Some("completed"), content: vec![diff], ..ToolUpdate::default() },
         );
         Ok(())
     }
 
     fn ask(&self, turn: &Turn, title: &str, kind: &str) -> Option<PromptEnd> {
         let choices = [
-            PermissionChoice {
-                id: "allow",
-                name: "Allow",
-                kind: "allow_once",
-            },
-            PermissionChoice {
-                id: "reject",
-                name: "Reject",
-                kind: "reject_once",
-            },
+            PermissionChoice { id: "allow", name: "Allow", kind: "allow_once" },
+            PermissionChoice { id: "reject", name: "Reject", kind: "reject_once" },
         ];
         match turn.request_permission(&self.call_id(), title, kind, &choices) {
             PermissionAnswer::Selected(choice) if choice == "allow" => None,
@@ -166,11 +146,7 @@ fn await_file(turn: &Turn, path: &str, at_most: Duration) -> Result<(), RpcError
     let started = Instant::now();
     while !file.exists() {
         if started.elapsed() >= at_most {
-            let message = format!(
-                "`{}` did not appear within {} ms",
-                file.display(),
-                at_most.as_millis()
-            );
+            let message = format!("`{}` did not appear within {} ms", file.display(), at_most.as_millis());
             return Err(RpcError::new(INTERNAL_ERROR, message));
         }
         if turn.cancel.wait(FILE_CHECK) {

@@ -93,11 +93,7 @@ fn summary(runs: &[CommandRun], asked: usize) -> String {
         let (heading, output) = if run.passed() {
             (format!("Output of {}:", code(&run.title())), run.output.shown())
         } else {
-            let heading = format!(
-                "{} exited with {}. Its last output:",
-                code(&run.title()),
-                run.ended.code
-            );
+            let heading = format!("{} exited with {}. Its last output:", code(&run.title()), run.ended.code);
             (heading, run.output.last_lines(FAILURE_LINES))
         };
         if output.trim().is_empty() {
@@ -126,10 +122,9 @@ fn counted(ran: usize, asked: usize) -> String {
 fn completion(runs: &[CommandRun], asked: usize) -> CompletionReport {
     let failure = runs.iter().find(|run| !run.passed());
     let (status, reason) = match failure {
-        Some(run) => (
-            ReportedStatus::Failed,
-            format!("{} exited with {}", code(&run.title()), run.ended.code),
-        ),
+        Some(run) => {
+            (ReportedStatus::Failed, format!("{} exited with {}", code(&run.title()), run.ended.code))
+        }
         None => (ReportedStatus::Completed, String::new()),
     };
     let tested = |run: &CommandRun| ReportedTest {

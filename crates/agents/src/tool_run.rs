@@ -52,41 +52,23 @@ pub(crate) fn run_command(turn: &Turn, tool_call_id: &str, text: &str) -> Comman
     let mut cut_bytes = 0_u64;
     let mut stream = |text: &str| {
         output.push(text);
-        let (streamed, cut) = if text.len() <= room {
-            (text, "")
-        } else {
-            split_front(text, room.max(1))
-        };
+        let (streamed, cut) = if text.len() <= room { (text, "") } else { split_front(text, room.max(1)) };
         let streamed = if room == 0 { "" } else { streamed };
         cut_bytes += (text.len() - streamed.len()) as u64;
         room = if cut.is_empty() { room - streamed.len() } else { 0 };
         if !streamed.is_empty() {
-            turn.send_tool_update(
-                tool_call_id,
-                ToolUpdate {
-                    text: Some(streamed),
-                    ..ToolUpdate::default()
-                },
-            );
+            turn.send_tool_update(tool_call_id, ToolUpdate { text: Some(streamed), ..ToolUpdate::default() });
         }
     };
     let ended = match run(command, Streams::Joined, None, turn, |_, text| stream(text)) {
         Ok(ended) => ended,
         Err(error) => {
             stream(&format!("cannot run `sh` in `{}`: {error}\n", cwd.display()));
-            Ended {
-                code: CANNOT_START,
-                signal: None,
-                cancelled: false,
-            }
+            Ended { code: CANNOT_START, signal: None, cancelled: false }
         }
     };
     let note = (cut_bytes > 0).then(|| format!("\n[{cut_bytes} bytes of output are not shown]\n"));
-    let status = if ended.code == 0 && !ended.cancelled {
-        "completed"
-    } else {
-        "failed"
-    };
+    let status = if ended.code == 0 && !ended.cancelled { "completed" } else { "failed" };
     turn.send_tool_update(
         tool_call_id,
         ToolUpdate {
@@ -98,9 +80,5 @@ pub(crate) fn run_command(turn: &Turn, tool_call_id: &str, text: &str) -> Comman
             ..ToolUpdate::default()
         },
     );
-    CommandRun {
-        command: text.to_owned(),
-        ended,
-        output,
-    }
+    CommandRun { command: text.to_owned(), ended, output }
 }

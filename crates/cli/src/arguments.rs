@@ -266,7 +266,8 @@ mod tests {
             let mut command = Arguments::command();
             for word in words.split(' ').filter(|word| !word.starts_with('-')) {
                 let found = command.find_subcommand(word).cloned();
-                command = found.unwrap_or_else(|| panic!("`rally {words}` of `{}` is missing", operation.name));
+                command =
+                    found.unwrap_or_else(|| panic!("`rally {words}` of `{}` is missing", operation.name));
             }
             for option in words.split(' ').filter_map(|word| word.strip_prefix("--")) {
                 assert!(command.get_arguments().any(|each| each.get_long() == Some(option)), "{words}");

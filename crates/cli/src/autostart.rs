@@ -77,7 +77,12 @@ impl Connector {
         let mut started: Option<Started> = None;
         loop {
             match self.running().await {
-                Ok(Some(status)) if status.version == OUR_VERSION => return Ok(self.client()),
+                Ok(Some(status)) if status.version == OUR_VERSION => {
+                    if let Some(daemon) = started {
+                        daemon.reap_at_its_end();
+                    }
+                    return Ok(self.client());
+                }
                 Ok(Some(status)) => self.replace(&status).await?,
                 Ok(None) | Err(ClientError::Lost) => {
                     if let Some(daemon) = &mut started {
@@ -118,7 +123,8 @@ impl Connector {
                 self.data_folder.display(),
                 status.version
             );
-            return Err(Failure::failed(message).with_hint("use the newer program, or end it with `rally daemon stop`"));
+            return Err(Failure::failed(message)
+                .with_hint("use the newer program, or end it with `rally daemon stop`"));
         }
         match self.client().call::<_, Empty>("daemon.stop", &Empty {}).await {
             Ok(_) | Err(ClientError::NoDaemon | ClientError::Lost) => Ok(()),
@@ -128,8 +134,11 @@ impl Connector {
 
     fn start(&self) -> Result<Started, Failure> {
         let (log, log_begin) = self.open_log().map_err(|error| {
-            Failure::failed(format!("the data folder `{}` can't be used: {error}", self.data_folder.display()))
-                .with_hint("name one that can be written with `--data DIR` or `RALLY_HOME`")
+            Failure::failed(format!(
+                "the data folder `{}` can't be used: {error}",
+                self.data_folder.display()
+            ))
+            .with_hint("name one that can be written with `--data DIR` or `RALLY_HOME`")
         })?;
         let cannot_start = |error: io::Error| {
             Failure::failed(format!("the daemon can't be started with `{}`: {error}", self.program.display()))
@@ -187,6 +196,12 @@ struct Started {
 }
 
 impl Started {
+    /// A command may outlive the daemon that it started, and an end that nobody takes note of leaves a dead entry in
+    /// the process table. The thread ends with the program.
+    fn reap_at_its_end(mut self) {
+        std::thread::spawn(move || self.child.wait());
+    }
+
     /// Whether it ended because another one has the folder. Any other end is an error.
     fn has_lost_the_race(&mut self) -> Result<bool, Failure> {
         let status = self

@@ -70,25 +70,56 @@ fn lines(status: &DaemonStatus) -> Vec<String> {
 }
 
 async fn stop(connector: &Connector, output: &mut Output) -> Result<u8, Failure> {
-    let was_running = match connector.client().call::<_, Empty>("daemon.stop", &Empty {}).await {
-        Ok(_) | Err(ClientError::Lost) => true,
-        Err(ClientError::NoDaemon) => false,
-        Err(error) => return Err(error.into()),
-    };
-    let deadline = Instant::now() + STOP_DEADLINE;
-    while was_running && !matches!(connector.running().await, Ok(None)) {
-        if Instant::now() > deadline {
-            let message = format!("the daemon did not end within {} s", STOP_DEADLINE.as_secs());
-            return Err(Failure::failed(message).with_hint("`rally daemon status` shows its process"));
+    let process = connector.running().await?.map(|status| status.pid);
+    if let Some(process) = process {
+        match connector.client().call::<_, Empty>("daemon.stop", &Empty {}).await {
+            Ok(_) | Err(ClientError::Lost | ClientError::NoDaemon) => {}
+            Err(error) => return Err(error.into()),
         }
-        sleep(LOOK_AGAIN).await;
+        wait_for_the_end(process).await?;
     }
     if output.is_json() {
-        output.json(&json!({ "stopped": was_running }))?;
-    } else if was_running {
+        output.json(&json!({ "stopped": process.is_some() }))?;
+    } else if process.is_some() {
         output.line("the daemon has ended; agents that work go on and are found again by the next one")?;
     } else {
         output.line("no daemon was running")?;
     }
     Ok(0)
+}
+
+/// Waits for the process and not for the socket alone: until it is gone, the data folder is in use.
+async fn wait_for_the_end(process: u32) -> Result<(), Failure> {
+    let deadline = Instant::now() + STOP_DEADLINE;
+    while lives(process) {
+        if Instant::now() > deadline {
+            let message = format!("the daemon (process {process}) did not end within {} s", STOP_DEADLINE.as_secs());
+            return Err(Failure::failed(message).with_hint("`rally daemon status` shows what it holds"));
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+    Ok(())
+}
+
+/// Whether it runs. One that is dead and only not taken note of by its parent does not.
+fn lives(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.trim_start().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_one_that_ended_does_not() {
+        assert!(lives(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        while lives(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(!lives(child.id()));
+    }
 }

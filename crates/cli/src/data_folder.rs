@@ -13,22 +13,26 @@ pub(crate) fn resolve(
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let chosen = match given {
         Some(folder) if folder.as_os_str().is_empty() => {
-            return Err(Failure::usage("`--data` is empty").with_hint("name a folder, or leave the option out"));
+            return Err(
+                Failure::usage("`--data` is empty").with_hint("name a folder, or leave the option out")
+            );
         }
         Some(folder) => folder.to_owned(),
         None => set("RALLY_HOME")
             .or_else(|| {
                 // A relative one is to be ignored, says the base directory specification.
                 let xdg = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
-                xdg.or_else(|| set("HOME").map(|home| home.join(".local/share"))).map(|base| base.join("rallypoint"))
+                xdg.or_else(|| set("HOME").map(|home| home.join(".local/share")))
+                    .map(|base| base.join("rallypoint"))
             })
             .ok_or_else(|| {
                 Failure::usage("there is no data folder: neither `RALLY_HOME` nor `HOME` is set")
                     .with_hint("name one with `--data DIR`")
             })?,
     };
-    std::path::absolute(&chosen)
-        .map_err(|error| Failure::usage(format!("the data folder `{}` can't be found: {error}", chosen.display())))
+    std::path::absolute(&chosen).map_err(|error| {
+        Failure::usage(format!("the data folder `{}` can't be found: {error}", chosen.display()))
+    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,8 @@ async fn begin(
 }
 
 async fn play(connector: &Connector, task: TaskView, output: &mut Output) -> Result<u8, Failure> {
-    let code = Follower::new(connector.clone(), task.task_id).without_hints().followed_to_the_end(output).await?;
+    let code =
+        Follower::new(connector.clone(), task.task_id).without_hints().followed_to_the_end(output).await?;
     if output.is_json() {
         return Ok(code);
     }
@@ -103,7 +104,9 @@ async fn show_room(client: &Client, task: &TaskView, output: &mut Output) -> Res
 
 /// Leaves nothing behind: no work, no agent process, no daemon.
 async fn end(connector: &Connector) -> Result<(), Failure> {
-    let Ok(Some(_)) = connector.running().await else { return Ok(()) };
+    let Ok(Some(_)) = connector.running().await else {
+        return Ok(());
+    };
     let client = connector.client();
     let page: TaskPage = client.call("task.list", &ListTasksInput::default()).await?;
     for task in page.items {

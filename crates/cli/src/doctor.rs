@@ -93,8 +93,12 @@ fn data_folder(folder: &Path) -> Finding {
     }
     match tempfile::tempfile_in(nearest) {
         Err(error) => unusable(format!("`{}` can't be written: {error}", nearest.display())),
-        Ok(_) if nearest == folder => Finding::new(name, State::Ok, format!("`{}` can be written", folder.display())),
-        Ok(_) => Finding::new(name, State::Ok, format!("`{}` will be made at the first start", folder.display())),
+        Ok(_) if nearest == folder => {
+            Finding::new(name, State::Ok, format!("`{}` can be written", folder.display()))
+        }
+        Ok(_) => {
+            Finding::new(name, State::Ok, format!("`{}` will be made at the first start", folder.display()))
+        }
     }
 }
 
@@ -124,7 +128,9 @@ fn configuration(folder: &Path) -> Finding {
     };
     match Registry::with_overrides(&text) {
         Ok(_) => Finding::new(name, State::Ok, format!("`{}` can be read", path.display())),
-        Err(error) => Finding::new(name, State::Fail, error.to_string()).next(format!("correct `{}`", path.display())),
+        Err(error) => {
+            Finding::new(name, State::Fail, error.to_string()).next(format!("correct `{}`", path.display()))
+        }
     }
 }
 
@@ -136,8 +142,10 @@ async fn daemon(connector: &Connector) -> Finding {
             Finding::new(name, State::Ok, format!("version {}, process {}", status.version, status.pid))
         }
         Ok(Some(status)) => {
-            let detail = format!("version {}, this program has {}", status.version, env!("CARGO_PKG_VERSION"));
-            Finding::new(name, State::Warn, detail).next("`rally daemon stop`; the next command starts the right one")
+            let detail =
+                format!("version {}, this program has {}", status.version, env!("CARGO_PKG_VERSION"));
+            Finding::new(name, State::Warn, detail)
+                .next("`rally daemon stop`; the next command starts the right one")
         }
         Err(ClientError::Lost) => {
             Finding::new(name, State::Fail, "it does not answer").next("end its process and start it again")

@@ -65,9 +65,14 @@ mod tests {
     #[test]
     fn lengths_are_read() {
         let read = |text: &str| text.parse::<Milliseconds>().map(|length| length.0);
-        for (text, expected) in
-            [("500ms", 500), ("90s", 90_000), ("10m", 600_000), ("1h", 3_600_000), ("1h30m", 5_400_000), ("45", 45_000)]
-        {
+        for (text, expected) in [
+            ("500ms", 500),
+            ("90s", 90_000),
+            ("10m", 600_000),
+            ("1h", 3_600_000),
+            ("1h30m", 5_400_000),
+            ("45", 45_000),
+        ] {
             assert_eq!(read(text), Ok(expected), "{text}");
         }
         for text in ["", "m", "10x", "-5s", "1.5h", "0", "0s", "1h30", "9999999999999999h", "10m!", "ü"] {

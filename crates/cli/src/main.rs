@@ -47,7 +47,10 @@ fn main() -> ExitCode {
 fn shim(rest: &[OsString]) -> ExitCode {
     match rest {
         [folder] => rallypoint_process::shim::run_shim(Path::new(folder)),
-        _ => misused("`rally shim` takes the folder of one generation", "it is started by the daemon, not by hand"),
+        _ => misused(
+            "`rally shim` takes the folder of one generation",
+            "it is started by the daemon, not by hand",
+        ),
     }
 }
 
@@ -118,4 +121,3 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Demo(_) | Verb::Serve(_) => Ok(0),
     }
 }
-

@@ -53,7 +53,8 @@ pub(crate) async fn room(client: &Client, text: &str) -> Result<String, Failure>
 }
 
 pub(crate) async fn session(client: &Client, text: &str) -> Result<SessionId, Failure> {
-    of_tasks(client, "session", text, |task| task.sessions.iter().map(|session| session.session_id).collect()).await
+    of_tasks(client, "session", text, |task| task.sessions.iter().map(|session| session.session_id).collect())
+        .await
 }
 
 pub(crate) async fn run(client: &Client, text: &str) -> Result<RunId, Failure> {
@@ -95,8 +96,11 @@ fn pick<T: Copy + Display>(noun: &str, text: &str, ids: &[T], hint: &str) -> Res
     match found.as_slice() {
         [one] => Ok(*one),
         [] => Err(Failure::failed(format!("no {noun} has the id `{text}`")).with_hint(hint)),
-        several => Err(Failure::usage(format!("`{text}` stands for {} ids, so it is not clear which", several.len()))
-            .with_hint("write more of the id")),
+        several => Err(Failure::usage(format!(
+            "`{text}` stands for {} ids, so it is not clear which",
+            several.len()
+        ))
+        .with_hint("write more of the id")),
     }
 }
 

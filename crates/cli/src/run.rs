@@ -1,9 +1,9 @@
 //! `rally run`: one task to its end, through the daemon.
 
 pub(crate) mod asking;
+pub(crate) mod ending;
 pub(crate) mod follow;
 pub(crate) mod request;
-pub(crate) mod task_result;
 
 use rallypoint_client::{Client, ClientError};
 use rallypoint_ops::types::{CreateTaskInput, TaskView};

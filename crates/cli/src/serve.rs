@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use rallypoint_runtime::{Daemon, DaemonOptions, OpenError};
 use rallypoint_server::{SOCKET_NAME, ServeOptions, serve};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing_subscriber::EnvFilter;
 
 use crate::arguments::ServeArguments;
@@ -21,6 +21,10 @@ use crate::output::Output;
 
 /// Time between two looks at whether the data folder is still there.
 const FOLDER_LOOK: Duration = Duration::from_secs(2);
+/// Time that agents get to end with the daemon of a throw-away folder. Their shims force them after seconds.
+const END_DEADLINE: Duration = Duration::from_secs(20);
+/// Time between two looks at whether they have.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Time between two looks at whether the socket answers, until it does.
 const READY_LOOK: Duration = Duration::from_millis(5);
 
@@ -35,10 +39,14 @@ pub(crate) async fn carry_out(
         let _ = rustix::process::setsid();
     }
     if let Some(address) = arguments.listen.filter(|address| address.port() == 0) {
-        return Err(Failure::usage(format!("`{address}` names no port")).with_hint("choose one, such as 4747"));
+        return Err(
+            Failure::usage(format!("`{address}` names no port")).with_hint("choose one, such as 4747")
+        );
     }
     if arguments.ephemeral && data.is_some() {
-        return Err(Failure::usage("`--ephemeral` and `--data` contradict each other").with_hint("leave one out"));
+        return Err(
+            Failure::usage("`--ephemeral` and `--data` contradict each other").with_hint("leave one out")
+        );
     }
     start_log();
     // Removed when it is dropped, at the end of this function.
@@ -59,7 +67,7 @@ pub(crate) async fn carry_out(
     })
     .await
     .map_err(cannot_open)?;
-    stop_on_signals(&daemon)?;
+    stop_on_signals(&daemon, throw_away.is_some())?;
     stop_without_folder(&daemon, &data_folder);
     let options = ServeOptions { data_folder: data_folder.clone(), listen: arguments.listen };
     let serving = serve(daemon, options);
@@ -110,15 +118,20 @@ fn cannot_open(error: OpenError) -> Failure {
 fn cannot_serve(error: rallypoint_server::ServeError) -> Failure {
     let hint = match &error {
         rallypoint_server::ServeError::NotLoopback { .. } => "use an address such as 127.0.0.1:4747",
-        rallypoint_server::ServeError::Listen { .. } => "another program may use the port; choose another one",
-        rallypoint_server::ServeError::Socket { .. } => "the data folder must be on a file system that takes sockets",
+        rallypoint_server::ServeError::Listen { .. } => {
+            "another program may use the port; choose another one"
+        }
+        rallypoint_server::ServeError::Socket { .. } => {
+            "the data folder must be on a file system that takes sockets"
+        }
         rallypoint_server::ServeError::Accept(_) => "start it again",
     };
     Failure::failed(error.to_string()).with_hint(hint)
 }
 
-fn stop_on_signals(daemon: &Daemon) -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("signals can't be taken: {error}")));
+fn stop_on_signals(daemon: &Daemon, end_work: bool) -> Result<(), Failure> {
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::failed(format!("signals can't be taken: {error}")));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let daemon = daemon.clone();
@@ -128,9 +141,30 @@ fn stop_on_signals(daemon: &Daemon) -> Result<(), Failure> {
             _ = interrupt.recv() => "SIGINT",
         };
         tracing::info!("ending after {name}");
+        if end_work {
+            end_all_work(&daemon).await;
+        }
         daemon.request_stop();
     });
     Ok(())
+}
+
+/// Agents outlive a daemon so that the next one finds them. For a throw-away folder there is no next one.
+async fn end_all_work(daemon: &Daemon) {
+    let tasks = daemon.call("task.list", json!({})).await.unwrap_or_default();
+    let items = tasks.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+    for task in items.iter().filter_map(|item| item.get("taskId")) {
+        // A task that has ended refuses it, which is as good.
+        drop(daemon.call("task.stop", json!({ "taskId": task, "by": "the end of the daemon" })).await);
+    }
+    let deadline = Instant::now() + END_DEADLINE;
+    while Instant::now() < deadline {
+        let status = daemon.call("daemon.status", json!({})).await.unwrap_or_default();
+        if status.get("generations").and_then(Value::as_u64).unwrap_or(0) == 0 {
+            return;
+        }
+        sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// A daemon whose folder is gone serves nobody any more: no command finds it, and what it writes is lost.
@@ -154,7 +188,10 @@ fn identity_of(folder: &Path) -> Option<(u64, u64)> {
 async fn ready(data_folder: &Path) {
     let socket: PathBuf = data_folder.join(SOCKET_NAME);
     // A socket that can't be reached by its path, because that is too long, is found by the commands all the same.
-    while UnixStream::connect(&socket).await.is_err_and(|error| error.kind() != std::io::ErrorKind::InvalidInput) {
+    while UnixStream::connect(&socket)
+        .await
+        .is_err_and(|error| error.kind() != std::io::ErrorKind::InvalidInput)
+    {
         sleep(READY_LOOK).await;
     }
 }

@@ -4,8 +4,8 @@ use rallypoint_client::Client;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::TaskId;
 use rallypoint_ops::types::{
-    Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput, StopTaskInput,
-    TaskPage, TaskRef, TaskView,
+    Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput,
+    StopTaskInput, TaskPage, TaskRef, TaskView,
 };
 use serde_json::json;
 
@@ -51,7 +51,8 @@ pub(crate) async fn carry_out(
         }
         TaskVerb::Retry { task, text } => {
             let task_id = resolve::task(&client, &task).await?;
-            let view: TaskView = client.call("task.retry", &RetryTaskInput { task_id, text, by: person() }).await?;
+            let view: TaskView =
+                client.call("task.retry", &RetryTaskInput { task_id, text, by: person() }).await?;
             steered(&view, "it gets another run", output)
         }
         TaskVerb::Override { task, accept, reject: _, by, reason } => {
@@ -120,8 +121,9 @@ async fn log(client: &Client, task: TaskId, output: &mut Output) -> Result<u8, F
                 output.json(&item)?;
                 continue;
             }
-            let record: EventRecord = serde_json::from_value(item)
-                .map_err(|error| Failure::failed(format!("an event has a form that is not known here: {error}")))?;
+            let record: EventRecord = serde_json::from_value(item).map_err(|error| {
+                Failure::failed(format!("an event has a form that is not known here: {error}"))
+            })?;
             for line in narrator.tell(&record) {
                 output.line(&text(&line))?;
             }

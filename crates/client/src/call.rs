@@ -22,7 +22,11 @@ const CALL_DEADLINE: Duration = Duration::from_secs(30);
 /// Largest answer taken. The full output of a run comes in one answer, so it is far above what is usual.
 const ANSWER_MAX_BYTES: usize = 256 * 1024 * 1024;
 
-pub(crate) async fn carry_out<I>(address: &Address, operation: &str, input: &I) -> Result<Vec<u8>, ClientError>
+pub(crate) async fn carry_out<I>(
+    address: &Address,
+    operation: &str,
+    input: &I,
+) -> Result<Vec<u8>, ClientError>
 where
     I: Serialize + ?Sized,
 {
@@ -108,7 +112,9 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                escaped.push(char::from(byte))
+            }
             // Writing to a string cannot fail.
             _ => drop(write!(escaped, "%{byte:02X}")),
         }
@@ -149,7 +155,8 @@ mod tests {
     fn built(operation: &str, input: Value) -> Result<(String, Value), ClientError> {
         let request = request(find(operation).unwrap(), &input)?;
         let line = format!("{} {}", request.method(), request.uri());
-        let body = futures_util::FutureExt::now_or_never(request.into_body().collect()).unwrap().unwrap().to_bytes();
+        let body =
+            futures_util::FutureExt::now_or_never(request.into_body().collect()).unwrap().unwrap().to_bytes();
         Ok((line, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 
@@ -159,7 +166,10 @@ mod tests {
         assert_eq!((line.as_str(), body), ("POST /v1/tasks/a%2Fb%20c/retry", json!({"text": "go on"})));
         let input = json!({"roomId": "main", "limit": 20, "cursor": "a&b=ü", "taskId": null});
         let (line, body) = built("room.messages", input).unwrap();
-        assert_eq!((line.as_str(), body), ("GET /v1/rooms/main/messages?cursor=a%26b%3D%C3%BC&limit=20", Value::Null));
+        assert_eq!(
+            (line.as_str(), body),
+            ("GET /v1/rooms/main/messages?cursor=a%26b%3D%C3%BC&limit=20", Value::Null)
+        );
         assert_eq!(built("daemon.status", json!({})).unwrap().0, "GET /v1/daemon");
     }
 

@@ -24,7 +24,10 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const SOCKET_PATH_MAX: usize = 107;
 
 /// Sends the request and waits for the head of the answer. The answer lives until it is read or dropped.
-pub(crate) async fn send(address: &Address, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+pub(crate) async fn send(
+    address: &Address,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, ClientError> {
     match address {
         Address::Socket(path) => exchange(opened(connect_socket(path)).await?, request).await,
         Address::Tcp(address) => exchange(opened(TcpStream::connect(address)).await?, request).await,

@@ -109,7 +109,10 @@ impl EventStream {
     fn take(&mut self, frames: Vec<Frame>) -> Result<(), ClientError> {
         for frame in frames {
             let record: EventRecord = serde_json::from_str(&frame.data).map_err(|error| {
-                ClientError::Protocol(format!("event {} has a form that is not known here: {error}", frame.id))
+                ClientError::Protocol(format!(
+                    "event {} has a form that is not known here: {error}",
+                    frame.id
+                ))
             })?;
             let newest = self.ready.back().map(|received| received.record.seq).or(self.last);
             if newest.is_none_or(|newest| record.seq > newest) {

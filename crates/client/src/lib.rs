@@ -71,8 +71,9 @@ impl Client {
         O: DeserializeOwned,
     {
         let answer = self.call_for_text(operation, input).await?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| ClientError::Protocol(format!("the answer to `{operation}` has another form: {error}")))
+        serde_json::from_slice(&answer).map_err(|error| {
+            ClientError::Protocol(format!("the answer to `{operation}` has another form: {error}"))
+        })
     }
 
     /// Carries out one operation and gives the answer as it came: JSON with every field, known here or not.

@@ -78,13 +78,12 @@ async fn a_stream_goes_on_where_it_was_cut_without_gap_or_repeat() {
     ]);
     let called = Arc::new(AtomicU32::new(0));
     let counter = called.clone();
-    let mut stream =
-        Client::unix(&path).follow(EventsInput { after: Some(1), ..Default::default() }).on_reconnect(Box::new(
-            move || {
-                counter.fetch_add(1, Ordering::SeqCst);
-                Box::pin(async { Ok(()) })
-            },
-        ));
+    let mut stream = Client::unix(&path)
+        .follow(EventsInput { after: Some(1), ..Default::default() })
+        .on_reconnect(Box::new(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Ok(()) })
+        }));
     assert_eq!(seqs(&mut stream, 4).await, [2, 3, 4, 6]);
     let asked = asked.await.unwrap();
     let after: Vec<&str> =
@@ -112,7 +111,8 @@ async fn attempts_are_bounded_and_a_failing_hook_ends_at_once() {
     let client = Client::unix(folder.path().join("nobody"));
     let input = EventsInput { after: Some(0), ..Default::default() };
     assert_eq!(client.follow(input.clone()).next().await, Err(ClientError::NoDaemon));
-    let hook: ReconnectHook = Box::new(|| Box::pin(async { Err(ClientError::Protocol("no program".to_owned())) }));
+    let hook: ReconnectHook =
+        Box::new(|| Box::pin(async { Err(ClientError::Protocol("no program".to_owned())) }));
     let ended = client.follow(input).on_reconnect(hook).next().await;
     assert_eq!(ended, Err(ClientError::Protocol("no program".to_owned())));
 }

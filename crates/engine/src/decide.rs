@@ -130,13 +130,17 @@ impl Deciding<'_, '_> {
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),
             Command::RetryTask { task_id, by, text } => self.retry_task(*task_id, by, text.as_deref()),
             Command::SendToSession { session_id, text, by } => self.send_to_session(*session_id, text, by),
-            Command::AnswerQuestion { question_id, answer, by } => self.answer_question(*question_id, answer, by),
+            Command::AnswerQuestion { question_id, answer, by } => {
+                self.answer_question(*question_id, answer, by)
+            }
             Command::OverrideTask { task_id, passed, by, reason } => {
                 self.override_task(*task_id, *passed, by, reason)
             }
             Command::GenerationLaunched { generation_id } => Ok(self.generation_launched(*generation_id)),
             Command::GenerationGone { generation_id, end } => Ok(self.generation_gone(*generation_id, end)),
-            Command::AgentReported { generation_id, report } => Ok(self.agent_reported(*generation_id, report)),
+            Command::AgentReported { generation_id, report } => {
+                Ok(self.agent_reported(*generation_id, report))
+            }
             Command::GenerationCleaned { generation_id, swept, left } => {
                 Ok(self.generation_cleaned(*generation_id, *swept, *left))
             }
@@ -225,8 +229,15 @@ impl Deciding<'_, '_> {
     }
 
     /// Moves a task through its table; an illegal move is recorded and changes nothing.
-    pub(crate) fn move_task(&mut self, task_id: TaskId, trigger: TaskTrigger, reason: Option<TaskReason>) -> bool {
-        let Some(task) = self.state.tasks.get(&task_id) else { return false };
+    pub(crate) fn move_task(
+        &mut self,
+        task_id: TaskId,
+        trigger: TaskTrigger,
+        reason: Option<TaskReason>,
+    ) -> bool {
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return false;
+        };
         let from = task.status;
         let scope = self.task_scope(task_id);
         match task_machine::next(from, trigger) {

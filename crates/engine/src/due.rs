@@ -157,7 +157,11 @@ pub fn run_deadline(run: &Run, limits: &Limits) -> Option<Timestamp> {
 
 /// When a process should have become ready, and the limit that says so. Output
 /// counts as a sign of life, since a slow tool server can hold up a start.
-pub fn setup_deadline(session: &Session, generation: &Generation, limits: &Limits) -> Option<(Timestamp, i64)> {
+pub fn setup_deadline(
+    session: &Session,
+    generation: &Generation,
+    limits: &Limits,
+) -> Option<(Timestamp, i64)> {
     if !matches!(generation.status, GenerationStatus::Launching | GenerationStatus::Opening) {
         return None;
     }

@@ -19,7 +19,9 @@ pub enum Decision {
 pub fn standard(call: &ToolCallView, options: &[ApprovalOption], workdir: &str) -> Decision {
     let harmless = match call.tool_kind.as_deref() {
         Some("read" | "search" | "think") => true,
-        Some("edit") => !call.locations.is_empty() && call.locations.iter().all(|path| is_inside(path, workdir)),
+        Some("edit") => {
+            !call.locations.is_empty() && call.locations.iter().all(|path| is_inside(path, workdir))
+        }
         _ => false,
     };
     if !harmless {
@@ -42,13 +44,11 @@ fn is_inside(path: &str, workdir: &str) -> bool {
     if path.split('/').any(|segment| segment == "..") {
         return false;
     }
-    match path.strip_prefix('/') {
-        None => true,
-        Some(_) => {
-            let base = workdir.trim_end_matches('/');
-            path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
-        }
+    if !path.starts_with('/') {
+        return true;
     }
+    let base = workdir.trim_end_matches('/');
+    path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]

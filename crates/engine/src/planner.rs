@@ -15,7 +15,9 @@ use crate::state::{MailboxItem, Run, State, Task, TurnCause};
 
 /// The plan for one thing that happened.
 pub fn plan(state: &State, item: &MailboxItem) -> Vec<PlannedAction> {
-    let Some(task) = item.task_id.and_then(|id| state.tasks.get(&id)) else { return Vec::new() };
+    let Some(task) = item.task_id.and_then(|id| state.tasks.get(&id)) else {
+        return Vec::new();
+    };
     match &item.cause {
         TurnCause::TaskRequested => start(task),
         TurnCause::Boundary { run_id } => match state.runs.get(run_id) {
@@ -62,7 +64,9 @@ fn after_checks(state: &State, task: &Task) -> Vec<PlannedAction> {
     }
     let open = unmet(&task.criteria, &task.evidence);
     let session_id = task.last_completed_run.and_then(|id| state.runs.get(&id)).map(|run| run.session_id);
-    let Some(session_id) = session_id else { return Vec::new() };
+    let Some(session_id) = session_id else {
+        return Vec::new();
+    };
     let list: Vec<String> = open.iter().map(|criterion| format!("- [ ] {criterion}")).collect();
     vec![PlannedAction::SendToAgent {
         session_id,
@@ -81,14 +85,18 @@ fn tell_state(state: &State, task: &Task, run: Option<&Run>) -> Vec<PlannedActio
         .and_then(|run| state.sessions.get(&run.session_id))
         .and_then(|session| session.launch.as_ref())
         .map_or_else(|| "the sub-agent".to_owned(), |launch| format!("`{}`", launch.label));
-    let why = last.and_then(|run| run.reason.as_ref()).map_or_else(|| "no reason is known".to_owned(), |r| r.words());
+    let why = last
+        .and_then(|run| run.reason.as_ref())
+        .map_or_else(|| "no reason is known".to_owned(), rallypoint_model::run::OutcomeReason::words);
     let retry = format!("`rally task retry {}` gives it another run", task.id);
     let (text, role) = match task.status {
         TaskStatus::Open | TaskStatus::Active | TaskStatus::Validating => return Vec::new(),
         TaskStatus::Done => (done_words(state, task), ReplyRole::Terminal),
         TaskStatus::Failed => (failed_words(task, &label, &why, &retry), ReplyRole::Terminal),
         TaskStatus::Interrupted => match task.reason {
-            Some(TaskReason::Stopped) => (format!("Stopped, not done. {}.", capital(&retry)), ReplyRole::Terminal),
+            Some(TaskReason::Stopped) => {
+                (format!("Stopped, not done. {}.", capital(&retry)), ReplyRole::Terminal)
+            }
             _ => (format!("{label} was cut: {why}. {}.", capital(&retry)), ReplyRole::Terminal),
         },
         TaskStatus::Blocked => (blocked_words(state, task, &label), ReplyRole::Question),
@@ -145,9 +153,10 @@ fn blocked_words(state: &State, task: &Task, label: &str) -> String {
 }
 
 fn waiting_words(state: &State, task: &Task, label: &str, why: &str, retry: &str) -> String {
-    let acceptance = state.open_questions(task.id).next().map(|question| {
-        format!("`rally question answer {} --accept`, or `--decline REASON`", question.id)
-    });
+    let acceptance = state
+        .open_questions(task.id)
+        .next()
+        .map(|question| format!("`rally question answer {} --accept`, or `--decline REASON`", question.id));
     let open = || {
         let list: Vec<String> =
             unmet(&task.criteria, &task.evidence).iter().map(|text| format!("- [ ] {text}")).collect();

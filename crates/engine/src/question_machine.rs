@@ -11,9 +11,10 @@ pub fn next(status: QuestionStatus, trigger: QuestionTrigger) -> Option<Question
             QuestionTrigger::Expire => QuestionStatus::Expired,
             QuestionTrigger::Withdraw => QuestionStatus::Withdrawn,
         }),
-        QuestionStatus::Answered | QuestionStatus::Declined | QuestionStatus::Expired | QuestionStatus::Withdrawn => {
-            None
-        }
+        QuestionStatus::Answered
+        | QuestionStatus::Declined
+        | QuestionStatus::Expired
+        | QuestionStatus::Withdrawn => None,
     }
 }
 

@@ -273,8 +273,14 @@ mod tests {
                 "b850bc30-45f8-0041-a00a-83df46d8555d:acpx:sub-agent:pty-1717243200000-ab12cd34",
                 "9dfce515-c68c-591a-8c4a-8647f3e31655",
             ),
-            ("00000000-0000-0000-0000-000000000001:acpx:sub-agent:sess-2", "f270517f-245c-536a-9b18-91672bc628be"),
-            ("00000000-0000-0000-0000-000000000001:acpx:sub-agent:shared", "38cb953a-61d6-5c8e-a65e-33a876be92ef"),
+            (
+                "00000000-0000-0000-0000-000000000001:acpx:sub-agent:sess-2",
+                "f270517f-245c-536a-9b18-91672bc628be",
+            ),
+            (
+                "00000000-0000-0000-0000-000000000001:acpx:sub-agent:shared",
+                "38cb953a-61d6-5c8e-a65e-33a876be92ef",
+            ),
         ] {
             assert_eq!(entity_of_text(text).to_string(), uuid);
         }

@@ -4,7 +4,8 @@ use rallypoint_model::completion::{CompletionReport, ReportedStatus};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
 
 use RunStatus::{
-    Queued, Running, Settling, Starting, Terminal, WaitingApproval, WaitingChildren, WaitingLogin, WaitingQuestion,
+    Queued, Running, Settling, Starting, Terminal, WaitingApproval, WaitingChildren, WaitingLogin,
+    WaitingQuestion,
 };
 
 /// Where `trigger` leads from `status`; `None` where it is not legal.
@@ -12,24 +13,26 @@ pub fn next(status: RunStatus, trigger: RunTrigger) -> Option<RunStatus> {
     match trigger {
         RunTrigger::Admitted => match status {
             Queued => Some(Starting),
-            Starting | Running | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin | Settling
-            | Terminal => None,
+            Starting | Running | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin
+            | Settling | Terminal => None,
         },
         RunTrigger::Requeued => match status {
             Starting | Running => Some(Queued),
-            Queued | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin | Settling | Terminal => None,
+            Queued | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin | Settling
+            | Terminal => None,
         },
         RunTrigger::Prompted => match status {
             Starting => Some(Running),
-            Queued | Running | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin | Settling
-            | Terminal => None,
+            Queued | Running | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin
+            | Settling | Terminal => None,
         },
         RunTrigger::ApprovalAsked => waiting_from(status, WaitingApproval),
         RunTrigger::QuestionAsked => waiting_from(status, WaitingQuestion),
         RunTrigger::ChildrenAwaited => waiting_from(status, WaitingChildren),
         RunTrigger::LoginAsked => match status {
             Starting | Running => Some(WaitingLogin),
-            Queued | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin | Settling | Terminal => None,
+            Queued | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin | Settling
+            | Terminal => None,
         },
         RunTrigger::Resumed => match status {
             WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin => Some(Running),
@@ -40,8 +43,8 @@ pub fn next(status: RunStatus, trigger: RunTrigger) -> Option<RunStatus> {
             Queued | Starting | Settling | Terminal => None,
         },
         RunTrigger::Ended => match status {
-            Queued | Starting | Running | WaitingApproval | WaitingQuestion | WaitingChildren | WaitingLogin
-            | Settling => Some(Terminal),
+            Queued | Starting | Running | WaitingApproval | WaitingQuestion | WaitingChildren
+            | WaitingLogin | Settling => Some(Terminal),
             Terminal => None,
         },
     }

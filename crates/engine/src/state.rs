@@ -490,7 +490,9 @@ impl State {
             .values()
             .filter(|session| session.kind == SessionKind::SubAgent)
             .filter_map(|session| session.open_run.and_then(|run| self.runs.get(&run)))
-            .filter(|run| !matches!(run.status, RunStatus::Queued | RunStatus::WaitingChildren | RunStatus::Terminal))
+            .filter(|run| {
+                !matches!(run.status, RunStatus::Queued | RunStatus::WaitingChildren | RunStatus::Terminal)
+            })
             .count()
     }
 

@@ -44,9 +44,9 @@ pub fn session_status(state: &State, session: &Session) -> SessionStatus {
     if !session.queue.is_empty() {
         return SessionStatus::Running;
     }
-    let asks = session
-        .task_id
-        .is_some_and(|task_id| state.open_questions(task_id).any(|question| question.session_id == Some(session.id)));
+    let asks = session.task_id.is_some_and(|task_id| {
+        state.open_questions(task_id).any(|question| question.session_id == Some(session.id))
+    });
     if asks {
         return SessionStatus::Blocked;
     }
@@ -67,9 +67,10 @@ pub fn is_idle(state: &State) -> bool {
     use rallypoint_model::question::QuestionStatus;
     let open_run = state.runs.values().any(crate::state::Run::is_open);
     let open_question = state.questions.values().any(|question| question.status == QuestionStatus::Open);
-    let process = state.generations.values().any(|generation| {
-        generation.status != GenerationStatus::Ended || generation.cleaned.is_none()
-    });
+    let process = state
+        .generations
+        .values()
+        .any(|generation| generation.status != GenerationStatus::Ended || generation.cleaned.is_none());
     let check = state.tasks.values().any(|task| task.verification_due);
     !(open_run || open_question || process || check)
 }

@@ -58,8 +58,7 @@ pub enum QuestionStatus {
 
 impl QuestionStatus {
     /// Every status, for tables and their tests.
-    pub const ALL: [Self; 5] =
-        [Self::Open, Self::Answered, Self::Declined, Self::Expired, Self::Withdrawn];
+    pub const ALL: [Self; 5] = [Self::Open, Self::Answered, Self::Declined, Self::Expired, Self::Withdrawn];
 }
 
 /// What may close a question.

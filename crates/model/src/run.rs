@@ -225,7 +225,9 @@ impl OutcomeReason {
             Self::LoginNeeded { hint } => format!("the agent needs a login: {hint}"),
             Self::AgentExited { code, signal, stderr } => {
                 let end = match (code, signal) {
-                    (Some(code), _) => format!("the agent process ended with exit code {code} before it answered"),
+                    (Some(code), _) => {
+                        format!("the agent process ended with exit code {code} before it answered")
+                    }
                     (None, Some(signal)) => {
                         format!("the agent process was ended by signal {signal} before it answered")
                     }

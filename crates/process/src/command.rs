@@ -103,31 +103,22 @@ pub enum CommandError {
 pub async fn run_captured(spec: CommandSpec) -> Result<Finished, CommandError> {
     let program = spec.argv.first().filter(|program| !program.is_empty()).cloned();
     let Some(program) = program else {
-        return Err(CommandError::NotFound {
-            program: String::new(),
-        });
+        return Err(CommandError::NotFound { program: String::new() });
     };
     if !spec.cwd.is_dir() {
         return Err(CommandError::BadCwd { path: spec.cwd });
     }
-    let failed = |source| CommandError::Io {
-        program: program.clone(),
-        source,
-    };
+    let failed = |source| CommandError::Io { program: program.clone(), source };
     let (stdout_reader, stdout_writer) = io::pipe().map_err(failed)?;
     let (stderr_reader, stderr_writer) = match spec.output {
-        OutputMode::Separate => io::pipe()
-            .map(|(reader, writer)| (Some(reader), writer))
-            .map_err(failed)?,
+        OutputMode::Separate => io::pipe().map(|(reader, writer)| (Some(reader), writer)).map_err(failed)?,
         OutputMode::Merged => (None, stdout_writer.try_clone().map_err(failed)?),
     };
     let started_at_ms = unix_ms();
     let deadline = Instant::now() + spec.timeout;
     let mut running = Running::spawn(&spec, &program, stdout_writer.into(), stderr_writer.into())?;
-    let mut stdout = Capture::new(
-        Receiver::from_owned_fd(stdout_reader.into()).map_err(failed)?,
-        spec.keep_bytes,
-    );
+    let mut stdout =
+        Capture::new(Receiver::from_owned_fd(stdout_reader.into()).map_err(failed)?, spec.keep_bytes);
     let mut stderr = match stderr_reader {
         Some(reader) => Some(Receiver::from_owned_fd(reader.into()).map_err(failed)?),
         None => None,
@@ -180,10 +171,7 @@ pub async fn run_captured(spec: CommandSpec) -> Result<Finished, CommandError> {
     running.kill_group();
     let status = running.reap().await.map_err(failed)?;
     Ok(Finished {
-        exit: ExitStatus {
-            code: status.code(),
-            signal: status.signal(),
-        },
+        exit: ExitStatus { code: status.code(), signal: status.signal() },
         timed_out,
         stdout: stdout.finish(),
         stderr: stderr.map(Capture::finish).unwrap_or_default(),
@@ -214,11 +202,7 @@ impl Running {
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
             .current_dir(&spec.cwd)
             .process_group(0)
-            .stdin(if spec.stdin.is_some() {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
+            .stdin(if spec.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(stdout)
             .stderr(stderr)
             .kill_on_drop(true)

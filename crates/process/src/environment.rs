@@ -8,19 +8,10 @@ use std::collections::BTreeMap;
 use crate::sweep::RUN_MARKER_VARIABLE;
 
 /// What every program may know about the person and the machine. Nothing here names a secret, and it stays that way.
-pub const BASE_ALLOW_LIST: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "XDG_*",
-];
+pub const BASE_ALLOW_LIST: &[&str] =
+    &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "XDG_*"];
 
-const SECRET_WORDS: &[&str] = &[
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "CREDENTIAL",
-    "AUTH",
-];
+const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
 
 /// The variables of `source` that `allow` names, sorted by name; of a repeated name the last value counts.
 ///
@@ -61,9 +52,7 @@ mod tests {
     use super::*;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
-        list.iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     fn base() -> Vec<String> {
@@ -83,23 +72,15 @@ mod tests {
             ("A=B", "no"),
             ("TZ", "a\0b"),
         ]);
-        let expected = pairs(&[
-            ("HOME", "/new"),
-            ("LC_ALL", "C"),
-            ("PATH", "/bin"),
-            ("XDG_RUNTIME_DIR", "/run"),
-        ]);
+        let expected =
+            pairs(&[("HOME", "/new"), ("LC_ALL", "C"), ("PATH", "/bin"), ("XDG_RUNTIME_DIR", "/run")]);
         assert_eq!(clean_environment(source, &base()), expected);
     }
 
     #[test]
     fn the_run_marker_never_passes_and_a_bare_star_allows_nothing() {
         let source = pairs(&[(RUN_MARKER_VARIABLE, "outer"), ("X", "1")]);
-        let allow = vec![
-            RUN_MARKER_VARIABLE.to_owned(),
-            "RALLY_*".to_owned(),
-            "*".to_owned(),
-        ];
+        let allow = vec![RUN_MARKER_VARIABLE.to_owned(), "RALLY_*".to_owned(), "*".to_owned()];
         assert_eq!(clean_environment(source, &allow), Vec::new());
     }
 

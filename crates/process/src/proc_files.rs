@@ -25,10 +25,7 @@ impl Stat {
     }
 
     pub(crate) fn identity(&self) -> ProcessIdentity {
-        ProcessIdentity {
-            pid: self.pid,
-            start_time: self.start_time,
-        }
+        ProcessIdentity { pid: self.pid, start_time: self.start_time }
     }
 }
 
@@ -46,21 +43,14 @@ fn parse_stat(pid: u32, text: &[u8]) -> Option<Stat> {
     let parent = fields.next()?.parse().ok()?;
     // State and parent are fields 3 and 4 of the file, the start time is field 22.
     let start_time = fields.nth(17)?.parse().ok()?;
-    Some(Stat {
-        pid,
-        state,
-        parent,
-        start_time,
-    })
+    Some(Stat { pid, state, parent, start_time })
 }
 
 pub(crate) fn all_pids() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The environment a process was started with; `None` when it is gone or belongs to somebody else.

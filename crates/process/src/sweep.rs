@@ -51,11 +51,7 @@ pub fn descendants_of(pid: u32) -> Vec<ProcessIdentity> {
 
 /// Signals each of these that is still the same process; returns those that were signalled.
 pub fn kill_identities(identities: &[ProcessIdentity], signal: Signal) -> Vec<ProcessIdentity> {
-    identities
-        .iter()
-        .copied()
-        .filter(|identity| signal_identity(*identity, signal))
-        .collect()
+    identities.iter().copied().filter(|identity| signal_identity(*identity, signal)).collect()
 }
 
 /// Ends every process with this marker: SIGTERM, up to `grace`, then SIGKILL until none is left or patience is.
@@ -81,10 +77,7 @@ pub async fn sweep(marker: &str, grace: Duration) -> SweepReport {
         if now >= kill_at {
             killed.extend(kill_identities(&alive, Signal::Kill));
         } else {
-            let fresh: Vec<_> = alive
-                .into_iter()
-                .filter(|identity| asked.insert(*identity))
-                .collect();
+            let fresh: Vec<_> = alive.into_iter().filter(|identity| asked.insert(*identity)).collect();
             kill_identities(&fresh, Signal::Terminate);
         }
         tokio::time::sleep(LOOK_AGAIN).await;
@@ -108,11 +101,9 @@ fn find(wanted: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentity> {
 }
 
 fn marker_of(environment: &[u8]) -> Option<&[u8]> {
-    environment.split(|byte| *byte == 0).find_map(|entry| {
-        entry
-            .strip_prefix(RUN_MARKER_VARIABLE.as_bytes())?
-            .strip_prefix(b"=")
-    })
+    environment
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(RUN_MARKER_VARIABLE.as_bytes())?.strip_prefix(b"="))
 }
 
 #[cfg(test)]
@@ -121,23 +112,14 @@ mod tests {
 
     #[test]
     fn the_marker_is_matched_as_a_whole_variable() {
-        assert_eq!(
-            marker_of(b"A=1\0RALLY_GENERATION=x/1\0B=2\0"),
-            Some(b"x/1".as_slice())
-        );
-        assert_eq!(
-            marker_of(b"XRALLY_GENERATION=x\0RALLY_GENERATIONS=y\0A=RALLY_GENERATION=z\0"),
-            None
-        );
+        assert_eq!(marker_of(b"A=1\0RALLY_GENERATION=x/1\0B=2\0"), Some(b"x/1".as_slice()));
+        assert_eq!(marker_of(b"XRALLY_GENERATION=x\0RALLY_GENERATIONS=y\0A=RALLY_GENERATION=z\0"), None);
     }
 
     #[test]
     fn a_recycled_pid_is_not_signalled() {
         let own = ProcessIdentity::of(std::process::id()).unwrap();
-        let stranger = ProcessIdentity {
-            start_time: own.start_time + 1,
-            ..own
-        };
+        let stranger = ProcessIdentity { start_time: own.start_time + 1, ..own };
         assert!(process_alive(own));
         assert!(!process_alive(stranger));
         assert_eq!(kill_identities(&[stranger], Signal::Kill), Vec::new());

@@ -18,11 +18,12 @@ use rallypoint_model::ids::GenerationId;
 use rallypoint_model::limits::Limits;
 use rallypoint_model::refusal::Refusal;
 use rallypoint_model::session::{GenerationEnd, GenerationStatus, SpoolCursor};
+use rallypoint_process::StartSpec;
 use rallypoint_process::client::{
-    AttachError, Attached, RevokeError, SendError, ShimHandle, StartError, launch_shim_with_environment, revoke,
+    AttachError, Attached, RevokeError, SendError, ShimHandle, StartError, launch_shim_with_environment,
+    revoke,
 };
 use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before, spool_end};
-use rallypoint_process::StartSpec;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -81,9 +82,7 @@ pub(crate) async fn attend(shared: Attending, mut wanted: watch::Receiver<Attend
     loop {
         let attendance = wanted.borrow_and_update().clone();
         let end = match reach(&shared, &attendance, &folder).await {
-            Reached::Shim(handle, attached) => {
-                work(&shared, &folder, handle, attached, &mut wanted).await
-            }
+            Reached::Shim(handle, attached) => work(&shared, &folder, handle, attached, &mut wanted).await,
             Reached::Gone(end) => declare(&shared, &attendance, &folder, end).await,
             Reached::Unreachable => End::Reattach,
             Reached::LetGo => End::LetGo,
@@ -122,7 +121,9 @@ async fn reach(shared: &Attending, attendance: &Attendance, folder: &Path) -> Re
                 match tokio::task::spawn_blocking(move || revoke(&revoking)).await {
                     Ok(Ok(_guard)) => return Reached::Gone(GenerationEnd::Lost),
                     Ok(Err(RevokeError::Held { .. })) => {}
-                    Ok(Err(RevokeError::Io { source, .. })) if source.kind() == std::io::ErrorKind::NotFound => {
+                    Ok(Err(RevokeError::Io { source, .. }))
+                        if source.kind() == std::io::ErrorKind::NotFound =>
+                    {
                         return Reached::Gone(GenerationEnd::NeverStarted);
                     }
                     Ok(Err(error)) => tracing::warn!(%error, "a generation's folder can't be revoked yet"),
@@ -201,13 +202,16 @@ async fn ready_to_work(
         }
         Err(StartError::Timeout | StartError::Closed) => {
             // Whether it started is not known; the folder knows.
-            match ShimHandle::attach(&shared.folders.generation(attendance.generation_id), shared.epoch).await {
+            match ShimHandle::attach(&shared.folders.generation(attendance.generation_id), shared.epoch).await
+            {
                 Ok((handle, attached)) if attached.started.is_some() => Reached::Shim(handle, attached),
                 _ => start_failed(format!("`{program}` gave no sign of its start")),
             }
         }
         Err(StartError::NotFound { .. }) => start_failed(format!("the program `{program}` was not found")),
-        Err(StartError::NotExecutable { .. }) => start_failed(format!("the program `{program}` can't be executed")),
+        Err(StartError::NotExecutable { .. }) => {
+            start_failed(format!("the program `{program}` can't be executed"))
+        }
         Err(StartError::BadCwd { .. }) => {
             start_failed(format!("the work folder `{}` can't be entered", attendance.cwd))
         }
@@ -216,11 +220,7 @@ async fn ready_to_work(
 }
 
 fn secrets_of(spec: &StartSpec, attendance: &Attendance) -> Vec<(String, String)> {
-    spec.env
-        .iter()
-        .filter(|(name, _)| attendance.launch.secret_names.contains(name))
-        .cloned()
-        .collect()
+    spec.env.iter().filter(|(name, _)| attendance.launch.secret_names.contains(name)).cloned().collect()
 }
 
 fn start_failed(message: String) -> Reached {
@@ -288,7 +288,11 @@ async fn work(
             stop.step(&handle, shared.limits.stop_grace_ms).await;
             if attached.started.is_none() {
                 finish(&handle).await;
-                submit(shared, Command::GenerationGone { generation_id: id, end: GenerationEnd::NeverStarted }).await;
+                submit(
+                    shared,
+                    Command::GenerationGone { generation_id: id, end: GenerationEnd::NeverStarted },
+                )
+                .await;
                 return End::Gone;
             }
         }
@@ -373,7 +377,9 @@ impl Sending {
             items.peer().expect(*seq, input);
             match handle.send(*seq, encode(input, *seq)).await {
                 Ok(()) => self.sent = *seq,
-                Err(SendError::Exited | SendError::StdinClosed | SendError::NotStarted | SendError::Closed) => return,
+                Err(
+                    SendError::Exited | SendError::StdinClosed | SendError::NotStarted | SendError::Closed,
+                ) => return,
                 Err(error) => {
                     tracing::debug!(%error, seq, "an input was not taken yet");
                     self.retry = Some(Instant::now() + INPUT_PAUSE);
@@ -395,10 +401,8 @@ struct Reading {
 
 impl Reading {
     fn new(shared: &Attending, attendance: &Attendance, folder: &Path) -> Self {
-        let mut state = PeerState {
-            agent_session_id: attendance.agent_session_id.clone(),
-            ..PeerState::default()
-        };
+        let mut state =
+            PeerState { agent_session_id: attendance.agent_session_id.clone(), ..PeerState::default() };
         for (seq, kind) in &attendance.kinds {
             let request = match kind {
                 InputKind::Initialize => Some(OpenRequest::Initialize),
@@ -462,7 +466,9 @@ impl Reading {
         if self.reader.is_err() {
             self.reader = SpoolReader::open(&self.folder, self.stored.record);
         }
-        let Ok(reader) = &mut self.reader else { return false };
+        let Ok(reader) = &mut self.reader else {
+            return false;
+        };
         let now = Instant::now();
         for _ in 0..RECORDS_AT_ONCE {
             match reader.next() {

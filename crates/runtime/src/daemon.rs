@@ -121,9 +121,11 @@ impl Daemon {
     pub async fn open(options: DaemonOptions) -> Result<Self, OpenError> {
         let faults = Faults::from_text(&std::env::var("RALLY_FAULT").unwrap_or_default());
         let folder = options.data_folder.clone();
-        let store = Store::open(&folder, faults.key_enforcement()).map_err(|error| open_error(&folder, error))?;
+        let store =
+            Store::open(&folder, faults.key_enforcement()).map_err(|error| open_error(&folder, error))?;
         let config = Arc::new(Config::load(&folder).map_err(|error| config_error(&error))?);
-        let folders = Folders::open(&folder).map_err(|source| OpenError::Folder { folder: folder.clone(), source })?;
+        let folders =
+            Folders::open(&folder).map_err(|source| OpenError::Folder { folder: folder.clone(), source })?;
         let epoch = store.epoch();
         let readers = Readers::new(store.path().to_owned());
         let redactor = SharedRedactor::new(config.secrets.clone());
@@ -262,7 +264,8 @@ async fn look_around(shared: Arc<Shared>) {
         if !shared.ends_when_idle {
             continue;
         }
-        let idle = shared.followers.receiver_count() == 0 && shared.decider.look(is_idle).await.unwrap_or(false);
+        let idle =
+            shared.followers.receiver_count() == 0 && shared.decider.look(is_idle).await.unwrap_or(false);
         let last_call = *shared.last_call.lock().unwrap_or_else(PoisonError::into_inner);
         let since = if idle { *idle_since.get_or_insert_with(Instant::now) } else { Instant::now() };
         if !idle {

@@ -175,7 +175,9 @@ impl Worker {
     }
 
     fn patience(&self) -> Duration {
-        let Some(at) = next_wakeup(&self.state, &self.parts.limits) else { return LOOK_AT_CLOCK };
+        let Some(at) = next_wakeup(&self.state, &self.parts.limits) else {
+            return LOOK_AT_CLOCK;
+        };
         let wait = u64::try_from(at.since(SystemClock.now()).max(0)).unwrap_or(0);
         Duration::from_millis(wait).clamp(TICK_FLOOR, LOOK_AT_CLOCK)
     }
@@ -217,7 +219,10 @@ impl Worker {
         }
     }
 
-    fn attempt<'a>(&mut self, commands: impl Iterator<Item = &'a Command>) -> Result<Vec<Answer>, StoreError> {
+    fn attempt<'a>(
+        &mut self,
+        commands: impl Iterator<Item = &'a Command>,
+    ) -> Result<Vec<Answer>, StoreError> {
         let mut changes = Changes::default();
         let mut ids = SystemIds;
         let answers: Vec<Answer> = commands
@@ -297,11 +302,9 @@ fn is_sync_failure(error: &StoreError) -> bool {
     const IOERR_FSYNC: i32 = 1034;
     const IOERR_DIR_FSYNC: i32 = 1290;
     match error {
-        StoreError::Database(rusqlite) => {
-            rusqlite.sqlite_error().is_some_and(|code| {
-                code.extended_code == IOERR_FSYNC || code.extended_code == IOERR_DIR_FSYNC
-            })
-        }
+        StoreError::Database(rusqlite) => rusqlite
+            .sqlite_error()
+            .is_some_and(|code| code.extended_code == IOERR_FSYNC || code.extended_code == IOERR_DIR_FSYNC),
         _ => false,
     }
 }

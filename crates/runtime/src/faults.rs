@@ -19,11 +19,7 @@ pub(crate) struct Faults {
 impl Faults {
     pub(crate) fn from_text(text: &str) -> Self {
         let has = |name: &str| text.split(',').any(|part| part.trim() == name);
-        Self {
-            no_unique_keys: has("no-unique-keys"),
-            no_sweep: has("no-sweep"),
-            no_cursor: has("no-cursor"),
-        }
+        Self { no_unique_keys: has("no-unique-keys"), no_sweep: has("no-sweep"), no_cursor: has("no-cursor") }
     }
 
     pub(crate) fn unique_keys(self) -> UniqueKeys {

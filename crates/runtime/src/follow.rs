@@ -55,7 +55,12 @@ pub(crate) async fn follow(
 }
 
 /// Sends everything stored after `last`. False when the follower is gone.
-async fn catch_up(readers: &Readers, filter: EventFilter, last: &mut i64, sender: &mpsc::Sender<Followed>) -> bool {
+async fn catch_up(
+    readers: &Readers,
+    filter: EventFilter,
+    last: &mut i64,
+    sender: &mpsc::Sender<Followed>,
+) -> bool {
     loop {
         let after = *last;
         let page = match readers.read(move |reader| reader.events(filter, after, PAGE)).await {

@@ -9,9 +9,28 @@ use serde_json::Value;
 
 /// Keys whose values are ids, names of things or protocol words; never rewritten.
 const STRUCTURAL_KEYS: [&str; 22] = [
-    "kind", "part", "status", "from", "to", "trigger", "outcome", "verdict", "result", "toolCallId", "toolKind",
-    "optionId", "requestId", "agentSessionId", "method", "digest", "speaker", "source", "purpose", "acceptance",
-    "action", "profile",
+    "kind",
+    "part",
+    "status",
+    "from",
+    "to",
+    "trigger",
+    "outcome",
+    "verdict",
+    "result",
+    "toolCallId",
+    "toolKind",
+    "optionId",
+    "requestId",
+    "agentSessionId",
+    "method",
+    "digest",
+    "speaker",
+    "source",
+    "purpose",
+    "acceptance",
+    "action",
+    "profile",
 ];
 
 /// Secrets known so far, shared by everything that stores or shows text.
@@ -49,11 +68,15 @@ impl Funnel for SharedRedactor {
         if redactor.is_empty() {
             return event;
         }
-        let Ok(text) = serde_json::to_string(&event) else { return event };
+        let Ok(text) = serde_json::to_string(&event) else {
+            return event;
+        };
         if !redactor.contains_secret(&text) {
             return event;
         }
-        let Ok(mut value) = serde_json::from_str::<Value>(&text) else { return event };
+        let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
+            return event;
+        };
         clean_value(&mut value, &redactor);
         // Only free text was changed, so the shape is still that of the event.
         serde_json::from_value(value).unwrap_or(event)

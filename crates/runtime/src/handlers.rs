@@ -97,11 +97,13 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
 
 fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {
     let input = if input.is_null() { Value::Object(serde_json::Map::new()) } else { input };
-    serde_json::from_value(input).map_err(|error| Problem::invalid(format!("the input can't be read: {error}")))
+    serde_json::from_value(input)
+        .map_err(|error| Problem::invalid(format!("the input can't be read: {error}")))
 }
 
 fn answer<T: Serialize>(output: T) -> Result<Value, Problem> {
-    serde_json::to_value(output).map_err(|error| Problem::internal(format!("the answer can't be written: {error}")))
+    serde_json::to_value(output)
+        .map_err(|error| Problem::internal(format!("the answer can't be written: {error}")))
 }
 
 fn name(by: Option<String>) -> String {
@@ -136,7 +138,8 @@ async fn daemon_status(shared: &Shared) -> Result<DaemonStatus, Problem> {
 
 fn counts(state: &State) -> (u32, u32, u32, u32) {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let live = state.generations.values().filter(|generation| generation.status != GenerationStatus::Ended).count();
+    let live =
+        state.generations.values().filter(|generation| generation.status != GenerationStatus::Ended).count();
     let unclean = state
         .generations
         .values()
@@ -154,14 +157,19 @@ async fn task_list(shared: &Shared, input: ListTasksInput) -> Result<TaskPage, P
     let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX) as usize;
     let offset: usize = match input.cursor.as_deref() {
         None => 0,
-        Some(text) => text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a task list")))?,
+        Some(text) => {
+            text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a task list")))?
+        }
     };
     let status = input.status;
     let page = shared
         .decider
         .look(move |state| {
-            let mut tasks: Vec<_> =
-                state.tasks.values().filter(|task| status.is_none_or(|status| task.status == status)).collect();
+            let mut tasks: Vec<_> = state
+                .tasks
+                .values()
+                .filter(|task| status.is_none_or(|status| task.status == status))
+                .collect();
             tasks.sort_by_key(|task| std::cmp::Reverse((task.updated_at, task.id)));
             let more = tasks.len() > offset.saturating_add(limit);
             let items: Vec<_> = tasks.into_iter().skip(offset).take(limit).map(views::task_summary).collect();
@@ -243,18 +251,17 @@ fn agent_list(shared: &Shared) -> AgentList {
 
 async fn result_get(shared: &Shared, input: RunRef) -> Result<ResultView, Problem> {
     let run_id = input.run_id;
-    let found = shared.decider.look(move |state| state.runs.get(&run_id).map(|run| run.result.clone())).await?;
-    let result = found
-        .ok_or_else(|| Problem::from(Refusal::not_found("run", run_id)))?
-        .ok_or_else(|| {
-            Problem::from(
-                Refusal::new(
-                    rallypoint_model::refusal::RefusalCode::NotFound,
-                    format!("the run `{run_id}` has no output"),
-                )
-                .with_hint("it said nothing, or has not ended yet"),
+    let found =
+        shared.decider.look(move |state| state.runs.get(&run_id).map(|run| run.result.clone())).await?;
+    let result = found.ok_or_else(|| Problem::from(Refusal::not_found("run", run_id)))?.ok_or_else(|| {
+        Problem::from(
+            Refusal::new(
+                rallypoint_model::refusal::RefusalCode::NotFound,
+                format!("the run `{run_id}` has no output"),
             )
-        })?;
+            .with_hint("it said nothing, or has not ended yet"),
+        )
+    })?;
     let digest = result.digest.clone();
     let bytes = shared.readers.read(move |reader| reader.blob(&digest)).await?;
     let bytes = bytes.ok_or_else(|| Problem::internal("the output is referred to but not there"))?;

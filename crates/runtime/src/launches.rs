@@ -29,7 +29,11 @@ impl Environments {
     }
 
     /// The whole environment of an agent, or the names that are missing.
-    pub(crate) fn of(&self, task_id: TaskId, launch: &AgentLaunch) -> Result<Vec<(String, String)>, Vec<String>> {
+    pub(crate) fn of(
+        &self,
+        task_id: TaskId,
+        launch: &AgentLaunch,
+    ) -> Result<Vec<(String, String)>, Vec<String>> {
         let kept = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let secrets = kept.get(&task_id);
         let mut environment = launch.environment.clone();

@@ -215,10 +215,7 @@ impl SpoolItems {
         }
         let taken: Vec<Waiting> = self.waiting.drain(..count).collect();
         self.last_text = taken.last().and_then(|waiting| text_of(&waiting.item)).map(|(kind, _)| kind);
-        self.text_since = match self.waiting.is_empty() {
-            true => None,
-            false => Some(now),
-        };
+        self.text_since = if self.waiting.is_empty() { None } else { Some(now) };
         let cursor = if self.waiting.is_empty() && self.assembler.pending_bytes() == 0 {
             self.cursor
         } else {
@@ -285,7 +282,9 @@ fn join(last: &mut AgentItem, item: &AgentItem) -> bool {
     match (last, item) {
         (
             AgentItem::Output { last_frame, agent_session_id, output, .. },
-            AgentItem::Output { last_frame: new_last, agent_session_id: new_session, output: new_output, .. },
+            AgentItem::Output {
+                last_frame: new_last, agent_session_id: new_session, output: new_output, ..
+            },
         ) if agent_session_id == new_session => {
             let joined = match (output, new_output) {
                 (AgentOutput::Message { text }, AgentOutput::Message { text: more })
@@ -348,9 +347,9 @@ mod tests {
             .items
             .iter()
             .filter_map(|item| match item {
-                AgentItem::Output { first_frame, last_frame, output: AgentOutput::Message { text }, .. } => {
-                    Some((*first_frame, *last_frame, text.clone()))
-                }
+                AgentItem::Output {
+                    first_frame, last_frame, output: AgentOutput::Message { text }, ..
+                } => Some((*first_frame, *last_frame, text.clone())),
                 _ => None,
             })
             .collect()
@@ -378,7 +377,8 @@ mod tests {
 
     #[test]
     fn a_secret_cut_into_chunks_is_never_released_in_part() {
-        let redactor = Redactor::new(SecretSet::from_pairs([("TOKEN".to_owned(), "hunter2hunter2".to_owned())]));
+        let redactor =
+            Redactor::new(SecretSet::from_pairs([("TOKEN".to_owned(), "hunter2hunter2".to_owned())]));
         let mut items = items();
         let start = Instant::now();
         let mut shown = String::new();

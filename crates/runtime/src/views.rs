@@ -32,7 +32,10 @@ pub(crate) fn task_view(state: &State, task_id: TaskId) -> Option<TaskView> {
             .map(|session| session_view(state, task, session))
             .collect(),
         runs: task.runs.iter().filter_map(|id| state.runs.get(id)).map(run_view).collect(),
-        open_questions: state.open_questions(task_id).map(|question| question_view(state, question)).collect(),
+        open_questions: state
+            .open_questions(task_id)
+            .map(|question| question_view(state, question))
+            .collect(),
         settled: is_settled(state, task),
         exit_code: settled_exit_code(state, task_id),
         last_reply: task.last_reply.clone(),
@@ -89,7 +92,9 @@ fn session_usage(state: &State, task: &Task, session: &Session) -> Measured<Toke
             None => unavailable("nothing was reported yet"),
         },
         UsageKind::PerTurn if reported.is_empty() => unavailable("nothing was reported yet"),
-        UsageKind::PerTurn if reported.len() < ended => unavailable("a turn ended without a report of its tokens"),
+        UsageKind::PerTurn if reported.len() < ended => {
+            unavailable("a turn ended without a report of its tokens")
+        }
         UsageKind::PerTurn => {
             let mut sum = TokenCounts::default();
             for counts in reported {

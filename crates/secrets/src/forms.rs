@@ -42,18 +42,11 @@ fn text_forms(value: &str) -> BTreeSet<String> {
 /// The lines of a value of several lines; nothing for a value of one line. Keys are often stored with their line breaks
 /// spelled `\n`, and written out with real ones, so both divide.
 fn lines_worth_hiding(value: &str) -> Vec<&str> {
-    let lines: Vec<&str> = value
-        .lines()
-        .flat_map(|line| line.split("\\n"))
-        .map(str::trim)
-        .collect();
+    let lines: Vec<&str> = value.lines().flat_map(|line| line.split("\\n")).map(str::trim).collect();
     if lines.len() < 2 {
         return Vec::new();
     }
-    lines
-        .into_iter()
-        .filter(|line| line.chars().count() >= MIN_LINE_CHARS && !is_key_border(line))
-        .collect()
+    lines.into_iter().filter(|line| line.chars().count() >= MIN_LINE_CHARS && !is_key_border(line)).collect()
 }
 
 /// The first and last line of a key in PEM form are the same for everyone, and stand around certificates as well.
@@ -71,10 +64,7 @@ mod tests {
 
     #[test]
     fn a_plain_token_has_few_forms() {
-        assert_eq!(
-            text_forms("sk-abc123XYZ"),
-            BTreeSet::from(["sk-abc123XYZ".to_owned()])
-        );
+        assert_eq!(text_forms("sk-abc123XYZ"), BTreeSet::from(["sk-abc123XYZ".to_owned()]));
     }
 
     #[test]

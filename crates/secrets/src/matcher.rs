@@ -53,12 +53,7 @@ impl Matcher {
             .build(forms.iter().map(|form| form.text.as_bytes()))?;
         let start = automaton.start_state(Anchored::No)?;
         let open_tails = open_tails(&automaton, start, forms);
-        Ok(Self {
-            automaton,
-            start,
-            owners: forms.iter().map(|form| form.owner).collect(),
-            open_tails,
-        })
+        Ok(Self { automaton, start, owners: forms.iter().map(|form| form.owner).collect(), open_tails })
     }
 
     pub(crate) fn contains_form(&self, text: &str) -> bool {
@@ -75,12 +70,7 @@ impl Matcher {
     }
 
     pub(crate) fn scan(&self, at: usize) -> Scan<'_> {
-        Scan {
-            matcher: self,
-            state: self.start,
-            at,
-            regions: Vec::new(),
-        }
+        Scan { matcher: self, state: self.start, at, regions: Vec::new() }
     }
 
     /// Length of the longest tail of `text` that begins a form and is not a whole one, in bytes.
@@ -141,11 +131,7 @@ impl Scan<'_> {
         let Some((length, owner)) = self.matcher.longest_hit(self.state) else {
             return;
         };
-        let mut region = Region {
-            start: self.at.saturating_sub(length),
-            end: self.at,
-            owner,
-        };
+        let mut region = Region { start: self.at.saturating_sub(length), end: self.at, owner };
         while let Some(earlier) = self.regions.pop_if(|earlier| earlier.end > region.start) {
             // At the same start the new hit is the longer one and gives the name.
             if earlier.start < region.start {
@@ -158,9 +144,7 @@ impl Scan<'_> {
 }
 
 fn walk(automaton: &NFA, start: StateID, bytes: &[u8]) -> StateID {
-    bytes.iter().fold(start, |state, byte| {
-        automaton.next_state(Anchored::No, state, *byte)
-    })
+    bytes.iter().fold(start, |state, byte| automaton.next_state(Anchored::No, state, *byte))
 }
 
 /// A state is a node in the tree of all forms, so its depth is the length of the tail it stands for. A leaf is a whole
@@ -182,11 +166,7 @@ fn open_tails(automaton: &NFA, start: StateID, forms: &[Form]) -> HashMap<StateI
     for form in by_length {
         let leaf = walk(automaton, start, form.text.as_bytes());
         if !tails.contains_key(&leaf) {
-            let shorter = walk(
-                automaton,
-                start,
-                form.text.as_bytes().get(1..).unwrap_or_default(),
-            );
+            let shorter = walk(automaton, start, form.text.as_bytes().get(1..).unwrap_or_default());
             let tail = tails.get(&shorter).copied().unwrap_or(0);
             tails.insert(leaf, tail);
         }
@@ -199,24 +179,15 @@ mod tests {
     use super::*;
 
     fn matcher(forms: &[&str]) -> Result<Matcher, MatcherError> {
-        let forms: Vec<Form> = forms
-            .iter()
-            .enumerate()
-            .map(|(owner, text)| Form {
-                text: (*text).to_owned(),
-                owner,
-            })
-            .collect();
+        let forms: Vec<Form> =
+            forms.iter().enumerate().map(|(owner, text)| Form { text: (*text).to_owned(), owner }).collect();
         Matcher::new(&forms)
     }
 
     fn regions(matcher: &Matcher, text: &str) -> Vec<(usize, usize, usize)> {
         let mut scan = matcher.scan(0);
         scan.feed(text);
-        scan.regions()
-            .iter()
-            .map(|region| (region.start, region.end, region.owner))
-            .collect()
+        scan.regions().iter().map(|region| (region.start, region.end, region.owner)).collect()
     }
 
     #[test]
@@ -245,15 +216,9 @@ mod tests {
     #[test]
     fn open_tail_is_the_longest_proper_beginning() -> Result<(), MatcherError> {
         let matcher = matcher(&["abcabd", "bcabdxyz", "abc"])?;
-        for (text, length) in [
-            ("", 0),
-            ("zzz", 0),
-            ("za", 1),
-            ("abcab", 5),
-            ("abcabd", 5),
-            ("abcabcab", 5),
-            ("abc", 3),
-        ] {
+        for (text, length) in
+            [("", 0), ("zzz", 0), ("za", 1), ("abcab", 5), ("abcabd", 5), ("abcabcab", 5), ("abc", 3)]
+        {
             assert_eq!(matcher.open_tail(text), length, "{text}");
         }
         Ok(())

@@ -19,19 +19,12 @@ pub(crate) fn choose<'name>(
     matcher: &Matcher,
     forms: &[Form],
 ) -> Vec<String> {
-    let bracketed: Vec<&str> = forms
-        .iter()
-        .map(|form| form.text.as_str())
-        .filter(|form| form.contains('['))
-        .collect();
+    let bracketed: Vec<&str> =
+        forms.iter().map(|form| form.text.as_str()).filter(|form| form.contains('[')).collect();
     let last_resort = last_resort(forms);
     names
         .map(|name| {
-            let shown = if matcher.contains_form(name) {
-                String::new()
-            } else {
-                presentable(name)
-            };
+            let shown = if matcher.contains_form(name) { String::new() } else { presentable(name) };
             let named = (!shown.is_empty()).then(|| format!("[redacted:{shown}]"));
             named
                 .into_iter()
@@ -46,13 +39,7 @@ pub(crate) fn choose<'name>(
 fn presentable(name: &str) -> String {
     name.chars()
         .take(MAX_NAME_CHARS)
-        .map(|letter| {
-            if letter.is_ascii_alphanumeric() || "_-.".contains(letter) {
-                letter
-            } else {
-                '_'
-            }
-        })
+        .map(|letter| if letter.is_ascii_alphanumeric() || "_-.".contains(letter) { letter } else { '_' })
         .collect()
 }
 
@@ -65,9 +52,7 @@ fn comes_to_rest(placeholder: &str, matcher: &Matcher, bracketed: &[&str]) -> bo
     };
     !matcher.contains_form(placeholder)
         && matcher.open_tail(placeholder) == 0
-        && !bracketed
-            .iter()
-            .any(|form| form.contains(placeholder) || reaches_in(form))
+        && !bracketed.iter().any(|form| form.contains(placeholder) || reaches_in(form))
 }
 
 /// Made of one character that is in no form, so no form can touch it.
@@ -82,13 +67,8 @@ mod tests {
     use crate::matcher::MatcherError;
 
     fn chosen(name: &str, values: &[&str]) -> Result<String, MatcherError> {
-        let forms: Vec<Form> = values
-            .iter()
-            .map(|text| Form {
-                text: (*text).to_owned(),
-                owner: 0,
-            })
-            .collect();
+        let forms: Vec<Form> =
+            values.iter().map(|text| Form { text: (*text).to_owned(), owner: 0 }).collect();
         Ok(choose([name].into_iter(), &Matcher::new(&forms)?, &forms).concat())
     }
 
@@ -97,10 +77,7 @@ mod tests {
         assert_eq!(chosen("API_KEY", &["sk-12345"])?, "[redacted:API_KEY]");
         assert_eq!(chosen("my key]\n", &["sk-12345"])?, "[redacted:my_key__]");
         assert_eq!(chosen("", &["sk-12345"])?, "[redacted:secret]");
-        assert_eq!(
-            chosen(&"n".repeat(500), &["sk-12345"])?.len(),
-            "[redacted:]".len() + MAX_NAME_CHARS
-        );
+        assert_eq!(chosen(&"n".repeat(500), &["sk-12345"])?.len(), "[redacted:]".len() + MAX_NAME_CHARS);
         Ok(())
     }
 

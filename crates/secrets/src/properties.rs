@@ -27,14 +27,8 @@ fn secrets() -> impl Strategy<Value = Vec<String>> {
 
 /// Text made of whole secrets, pieces and forms of them, and noise.
 fn text_for(secrets: Vec<String>) -> impl Strategy<Value = (Vec<String>, String)> {
-    let mut words: Vec<String> = vec![
-        "[redacted:A]".into(),
-        "[".into(),
-        "]".into(),
-        "b".into(),
-        "ä".into(),
-        "🔑".into(),
-    ];
+    let mut words: Vec<String> =
+        vec!["[redacted:A]".into(), "[".into(), "]".into(), "b".into(), "ä".into(), "🔑".into()];
     for value in &secrets {
         words.extend(all_forms(value).into_iter().take(12));
         words.push(value.clone());
@@ -66,19 +60,12 @@ fn cut_case() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
 }
 
 fn name(index: usize) -> String {
-    ["A", "B", "C", "D", "E"]
-        .get(index)
-        .copied()
-        .unwrap_or("F")
-        .to_owned()
+    ["A", "B", "C", "D", "E"].get(index).copied().unwrap_or("F").to_owned()
 }
 
 fn build(secrets: &[String]) -> Redactor {
     Redactor::new(SecretSet::from_pairs(
-        secrets
-            .iter()
-            .enumerate()
-            .map(|(index, value)| (name(index), value.as_str())),
+        secrets.iter().enumerate().map(|(index, value)| (name(index), value.as_str())),
     ))
 }
 

@@ -63,11 +63,7 @@ impl Redactor {
     {
         let mut set = self.inner.set.clone();
         set.add_pairs(pairs);
-        if set == self.inner.set {
-            self.clone()
-        } else {
-            Self::new(set)
-        }
+        if set == self.inner.set { self.clone() } else { Self::new(set) }
     }
 
     /// Names of the values that are **not** hidden because they are too short.
@@ -163,9 +159,7 @@ impl Redactor {
 
     fn with_limit(set: SecretSet, max_form_bytes: usize) -> Self {
         let sight = look_for(&set, max_form_bytes);
-        Self {
-            inner: Arc::new(Inner { set, sight }),
-        }
+        Self { inner: Arc::new(Inner { set, sight }) }
     }
 }
 
@@ -179,9 +173,7 @@ impl Default for Redactor {
 impl fmt::Debug for Redactor {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The tables hold the values byte by byte, so only the set, which hides them, is printed.
-        out.debug_struct("Redactor")
-            .field("set", &self.inner.set)
-            .finish_non_exhaustive()
+        out.debug_struct("Redactor").field("set", &self.inner.set).finish_non_exhaustive()
     }
 }
 
@@ -192,15 +184,7 @@ impl Known {
         let mut scan = self.matcher.scan(from);
         scan.feed(text.get(from..).unwrap_or_default());
         let mut shown = String::with_capacity(text.len());
-        self.show(
-            &mut shown,
-            text,
-            scan.regions(),
-            Window {
-                covered: 0,
-                until: text.len(),
-            },
-        );
+        self.show(&mut shown, text, scan.regions(), Window { covered: 0, until: text.len() });
         shown
     }
 
@@ -212,11 +196,7 @@ impl Known {
             // A region that begins in what is covered already continues the hit before it.
             if region.start >= covered {
                 shown.push_str(text.get(covered..region.start).unwrap_or_default());
-                shown.push_str(
-                    self.placeholders
-                        .get(region.owner)
-                        .map_or(ALL_HIDDEN, String::as_str),
-                );
+                shown.push_str(self.placeholders.get(region.owner).map_or(ALL_HIDDEN, String::as_str));
             }
             covered = covered.max(region.end);
         }
@@ -233,10 +213,7 @@ pub(crate) struct Window {
 
 /// The nearest character's border at or before `place`. Forms are whole characters, so this is nearly always `place`.
 pub(crate) fn char_border(text: &str, place: usize) -> usize {
-    (0..=place.min(text.len()))
-        .rev()
-        .find(|border| text.is_char_boundary(*border))
-        .unwrap_or(0)
+    (0..=place.min(text.len())).rev().find(|border| text.is_char_boundary(*border)).unwrap_or(0)
 }
 
 fn is_inside_a_region(border: usize, regions: &[Region]) -> bool {
@@ -256,10 +233,7 @@ fn look_for(set: &SecretSet, max_form_bytes: usize) -> Sight {
     };
     let names = set.kept().iter().map(|secret| secret.name.as_str());
     let placeholders = placeholder::choose(names, &matcher, &forms);
-    Sight::Known(Known {
-        matcher,
-        placeholders,
-    })
+    Sight::Known(Known { matcher, placeholders })
 }
 
 /// All forms of all secrets, each once; none if they are larger than allowed.
@@ -278,12 +252,7 @@ fn known_forms(set: &SecretSet, max_form_bytes: usize) -> Option<Vec<Form>> {
             }
         }
     }
-    Some(
-        forms
-            .into_iter()
-            .map(|(text, owner)| Form { text, owner })
-            .collect(),
-    )
+    Some(forms.into_iter().map(|(text, owner)| Form { text, owner }).collect())
 }
 
 #[cfg(test)]

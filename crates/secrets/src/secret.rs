@@ -80,10 +80,7 @@ impl SecretSet {
         V: Into<SecretText>,
     {
         for (name, value) in pairs {
-            self.add(NamedSecret {
-                name: name.into(),
-                value: value.into(),
-            });
+            self.add(NamedSecret { name: name.into(), value: value.into() });
         }
     }
 
@@ -125,10 +122,7 @@ mod tests {
     #[test]
     fn debug_and_display_hide_the_value() {
         let text = SecretText::from("hunter2-hunter2");
-        assert_eq!(
-            format!("{text:?} {text} {:?}", Some(&text)),
-            "[redacted] [redacted] Some([redacted])"
-        );
+        assert_eq!(format!("{text:?} {text} {:?}", Some(&text)), "[redacted] [redacted] Some([redacted])");
         assert_eq!(text.expose(), "hunter2-hunter2");
         let set = SecretSet::from_pairs([("TOKEN", text)]);
         assert!(!format!("{set:?}").contains("hunter2"));

@@ -18,12 +18,7 @@ pub struct RedactStream {
 
 impl RedactStream {
     pub(crate) fn new(redactor: Redactor) -> Self {
-        Self {
-            redactor,
-            held: String::new(),
-            covered: 0,
-            all_hidden: false,
-        }
+        Self { redactor, held: String::new(), covered: 0, all_hidden: false }
     }
 
     /// Takes the next piece and returns the text that is safe to show now.
@@ -61,15 +56,8 @@ impl RedactStream {
             Until::End => self.held.len(),
         };
         let mut shown = String::new();
-        let covered = known.show(
-            &mut shown,
-            &self.held,
-            scan.regions(),
-            Window {
-                covered: self.covered,
-                until,
-            },
-        );
+        let covered =
+            known.show(&mut shown, &self.held, scan.regions(), Window { covered: self.covered, until });
         self.covered = covered - until;
         self.held.drain(..until);
         shown
@@ -78,9 +66,7 @@ impl RedactStream {
 
 impl std::fmt::Debug for RedactStream {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("RedactStream")
-            .field("held_bytes", &self.held.len())
-            .finish_non_exhaustive()
+        out.debug_struct("RedactStream").field("held_bytes", &self.held.len()).finish_non_exhaustive()
     }
 }
 

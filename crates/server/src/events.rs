@@ -35,7 +35,8 @@ struct Follower {
 
 /// Answers with the events that the input asks for, until the daemon or the reader ends.
 pub(crate) fn stream(daemon: Daemon, headers: &HeaderMap, input: Value) -> Result<Response, Refused> {
-    let wanted: EventsInput = serde_json::from_value(input).map_err(|error| Refused::invalid(error.to_string()))?;
+    let wanted: EventsInput =
+        serde_json::from_value(input).map_err(|error| Refused::invalid(error.to_string()))?;
     let last = match headers.get("last-event-id") {
         None => wanted.after,
         // A reader that comes back repeats its first address; how far it got stands in the header.

@@ -29,9 +29,13 @@ fn header(request: &Request, name: HeaderName) -> Option<&str> {
 }
 
 fn permitted(host: Option<&str>, origin: Option<&str>) -> Result<(), Refused> {
-    let Some(host) = host else { return Err(Refused::forbidden("the request has no `Host` header")) };
+    let Some(host) = host else {
+        return Err(Refused::forbidden("the request has no `Host` header"));
+    };
     if !is_loopback(host) {
-        return Err(Refused::forbidden(format!("the `Host` header names `{host}`, which is not this machine")));
+        return Err(Refused::forbidden(format!(
+            "the `Host` header names `{host}`, which is not this machine"
+        )));
     }
     match origin {
         Some(origin) if origin.strip_prefix("http://") != Some(host) => {
@@ -59,8 +63,15 @@ mod tests {
         for host in ["localhost", "LOCALHOST:4747", "127.0.0.1:4747", "127.3.2.1", "[::1]:4747", "[::1]"] {
             assert!(permitted(Some(host), None).is_ok(), "{host}");
         }
-        for host in ["evil.example", "127.0.0.1.evil.example", "192.168.1.2:4747", "0.0.0.0", "", "[::2]", "localhost."]
-        {
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "192.168.1.2:4747",
+            "0.0.0.0",
+            "",
+            "[::2]",
+            "localhost.",
+        ] {
             assert!(permitted(Some(host), None).is_err(), "{host}");
         }
         assert!(permitted(None, None).is_err());

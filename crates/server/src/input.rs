@@ -33,7 +33,8 @@ pub(crate) fn merge(
         insert_once(&mut input, &name, Value::String(text))?;
     }
     for (name, text) in query {
-        let form = fields.iter().find(|(field, _)| *field == name).map_or(FieldForm::Other, |(_, form)| *form);
+        let form =
+            fields.iter().find(|(field, _)| *field == name).map_or(FieldForm::Other, |(_, form)| *form);
         insert_once(&mut input, &name, from_text(&name, &text, form)?)?;
     }
     match input.keys().find(|name| !fields.iter().any(|(field, _)| field == *name)) {
@@ -79,7 +80,8 @@ fn from_text(name: &str, text: &str, form: FieldForm) -> Result<Value, Refused> 
 
 fn unknown_field(operation: &Operation, name: &str, fields: &Fields) -> Refused {
     let names: Vec<String> = fields.iter().map(|(field, _)| format!("`{field}`")).collect();
-    let known = if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) };
+    let known =
+        if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) };
     Refused::invalid(format!("`{}` has no field `{name}`; {known}", operation.name))
 }
 
@@ -98,7 +100,9 @@ fn read_fields(operation: &Operation) -> Fields {
     let mut generator =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
     let schema = (operation.input)(&mut generator);
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
     properties.iter().map(|(name, field)| (name.clone(), form_of(field))).collect()
 }
 

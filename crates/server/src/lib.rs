@@ -85,8 +85,8 @@ async fn serve_open(daemon: &Daemon, options: &ServeOptions) -> Result<(), Serve
     };
     let (socket, _socket_file) = listen::socket(&options.data_folder)?;
     let stop = daemon.stop_requested();
-    let over_socket = axum::serve(socket, routes::router(daemon.clone()))
-        .with_graceful_shutdown(stopped(stop.clone()));
+    let over_socket =
+        axum::serve(socket, routes::router(daemon.clone())).with_graceful_shutdown(stopped(stop.clone()));
     let over_tcp = async {
         match tcp {
             Some(listener) => {

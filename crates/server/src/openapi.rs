@@ -53,10 +53,14 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
             },
         },
     });
-    let Some(fields) = described.as_object_mut() else { return described };
+    let Some(fields) = described.as_object_mut() else {
+        return described;
+    };
     match operation.method {
         Method::Get => parameters.extend(
-            other_fields.iter().map(|(name, schema)| parameter("query", name, schema, is_required(&input, name))),
+            other_fields
+                .iter()
+                .map(|(name, schema)| parameter("query", name, schema, is_required(&input, name))),
         ),
         Method::Post if other_fields.is_empty() => {}
         Method::Post => {

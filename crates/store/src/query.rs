@@ -17,8 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::StoreError;
 use crate::schema::open_reader;
 
-const EVENT_COLUMNS: &str =
-    "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
+const EVENT_COLUMNS: &str = "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
 
 /// Reads beside the writer; sees whole transactions only.
 #[derive(Debug)]
@@ -42,7 +41,12 @@ impl Reader {
     }
 
     /// Events after a number, oldest first.
-    pub fn events(&self, filter: EventFilter, after: i64, limit: u32) -> Result<Vec<EventRecord>, StoreError> {
+    pub fn events(
+        &self,
+        filter: EventFilter,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<EventRecord>, StoreError> {
         let (condition, id) = match (filter.task_id, filter.room_id) {
             (Some(task_id), _) => ("task_id = ?1", task_id.to_string()),
             (None, Some(room_id)) => ("room_id = ?1", room_id.to_string()),
@@ -211,7 +215,9 @@ fn load_cursors(connection: &Connection, state: &mut State) -> Result<(), StoreE
 /// What open runs have said so far stands in the journal alone.
 fn hear_open_runs(connection: &Connection, state: &mut State) -> Result<(), StoreError> {
     let open: Vec<RunId> = state.runs.values().filter(|run| run.is_open()).map(|run| run.id).collect();
-    let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND kind = 'agent.output' ORDER BY seq");
+    let sql = format!(
+        "SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND kind = 'agent.output' ORDER BY seq"
+    );
     let mut unused = Changes::default();
     for run_id in open {
         let mut statement = connection.prepare_cached(&sql)?;

@@ -95,7 +95,11 @@ pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     for (index, migration) in MIGRATIONS.iter().enumerate().skip(done) {
         let transaction = connection.transaction()?;
         transaction.execute_batch(migration)?;
-        transaction.pragma_update(None, "user_version", i64::try_from(index + 1).unwrap_or(SCHEMA_VERSION))?;
+        transaction.pragma_update(
+            None,
+            "user_version",
+            i64::try_from(index + 1).unwrap_or(SCHEMA_VERSION),
+        )?;
         transaction.commit()?;
     }
     Ok(())
@@ -108,7 +112,8 @@ pub fn raise_epoch(connection: &mut Connection) -> Result<u64, StoreError> {
         "INSERT INTO meta (name, value) VALUES ('epoch', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
         [],
     )?;
-    let epoch: i64 = transaction.query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
+    let epoch: i64 =
+        transaction.query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
     transaction.commit()?;
     Ok(u64::try_from(epoch).unwrap_or(0))
 }

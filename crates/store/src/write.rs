@@ -31,7 +31,11 @@ const UPSERT_CURSOR: &str =
     "INSERT OR REPLACE INTO cursors (generation_id, record, skip, frames) VALUES (?1, ?2, ?3, ?4)";
 const INSERT_BLOB: &str = "INSERT OR IGNORE INTO blobs (digest, bytes) VALUES (?1, ?2)";
 
-pub(crate) fn commit(connection: &mut Connection, changes: &mut Changes, state: &State) -> Result<(), StoreError> {
+pub(crate) fn commit(
+    connection: &mut Connection,
+    changes: &mut Changes,
+    state: &State,
+) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let mut numbers = Vec::with_capacity(changes.events.len());
     for event in &changes.events {
@@ -84,7 +88,7 @@ fn insert_event(transaction: &Transaction<'_>, event: &EventRecord) -> Result<()
     let (aggregate, aggregate_id) = aggregate_columns(&event.aggregate);
     let mut value = serde_json::to_value(&event.event)
         .map_err(|error| StoreError::Row { table: "events", message: error.to_string() })?;
-    let data = value.get_mut("data").map(Value::take).unwrap_or(Value::Null);
+    let data = value.get_mut("data").map_or(Value::Null, Value::take);
     transaction.prepare_cached(INSERT_EVENT)?.execute(params![
         event.at.0,
         aggregate,
@@ -113,7 +117,9 @@ fn upsert(transaction: &Transaction<'_>, row: RowRef, state: &State) -> Result<(
         }
         RowRef::Room(id) => {
             if let Some(room) = state.rooms.get(&id) {
-                transaction.prepare_cached(UPSERT_ROOM)?.execute(params![id.to_string(), json("rooms", room)?])?;
+                transaction
+                    .prepare_cached(UPSERT_ROOM)?
+                    .execute(params![id.to_string(), json("rooms", room)?])?;
             }
         }
         RowRef::Task(id) => {

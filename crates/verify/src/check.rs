@@ -13,14 +13,7 @@ pub async fn verify_criterion(criterion: &Criterion, context: &VerifyContext<'_>
         CriterionCheck::Command { command } => (command, check_command(command, context).await),
         CriterionCheck::File { path } => {
             let (result, detail) = check_file(context.cwd, path).await;
-            (
-                path,
-                Observed {
-                    result,
-                    exit_code: None,
-                    detail,
-                },
-            )
+            (path, Observed { result, exit_code: None, detail })
         }
         CriterionCheck::Human { .. } => return None,
     };

@@ -53,11 +53,7 @@ pub(crate) async fn check_command(command: &str, context: &VerifyContext<'_>) ->
 }
 
 fn cannot_tell(reason: String) -> Observed {
-    Observed {
-        result: EvidenceResult::Inconclusive,
-        exit_code: None,
-        detail: reason,
-    }
+    Observed { result: EvidenceResult::Inconclusive, exit_code: None, detail: reason }
 }
 
 fn read(finished: &Finished, context: &VerifyContext<'_>) -> Observed {
@@ -69,11 +65,7 @@ fn read(finished: &Finished, context: &VerifyContext<'_>) -> Observed {
             parts.push(format!("{name}:\n{}", shown.trim_end_matches('\n')));
         }
     }
-    Observed {
-        result,
-        exit_code,
-        detail: parts.join("\n"),
-    }
+    Observed { result, exit_code, detail: parts.join("\n") }
 }
 
 fn judge(finished: &Finished, timeout: Duration) -> (EvidenceResult, Option<i32>, String) {
@@ -89,11 +81,9 @@ fn judge(finished: &Finished, timeout: Duration) -> (EvidenceResult, Option<i32>
             let reason = format!("the check command was ended from outside by signal {signal}");
             (EvidenceResult::Inconclusive, None, reason)
         }
-        (None, Some(signal)) => (
-            EvidenceResult::Failed,
-            None,
-            format!("the check command crashed with signal {signal}"),
-        ),
+        (None, Some(signal)) => {
+            (EvidenceResult::Failed, None, format!("the check command crashed with signal {signal}"))
+        }
         (None, None) => {
             let reason = "how the check command ended is unknown".to_owned();
             (EvidenceResult::Inconclusive, None, reason)

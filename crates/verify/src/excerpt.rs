@@ -18,13 +18,7 @@ pub(crate) fn excerpt(captured: &Captured, redact: &dyn Fn(&str) -> String) -> S
         return joined(&text, &text, text.len() as u64);
     }
     let (head, tail) = (redact(&captured.head), redact(&captured.tail));
-    joined(
-        &head,
-        &tail,
-        captured
-            .cut_bytes
-            .saturating_add((head.len() + tail.len()) as u64),
-    )
+    joined(&head, &tail, captured.cut_bytes.saturating_add((head.len() + tail.len()) as u64))
 }
 
 /// The beginning of `head`, the end of `tail`, and what of `all_bytes` is in neither.
@@ -37,16 +31,11 @@ fn joined(head: &str, tail: &str, all_bytes: u64) -> String {
 }
 
 fn border_before(text: &str, place: usize) -> usize {
-    (0..=place.min(text.len()))
-        .rev()
-        .find(|border| text.is_char_boundary(*border))
-        .unwrap_or(0)
+    (0..=place.min(text.len())).rev().find(|border| text.is_char_boundary(*border)).unwrap_or(0)
 }
 
 fn border_after(text: &str, place: usize) -> usize {
-    (place..text.len())
-        .find(|border| text.is_char_boundary(*border))
-        .unwrap_or(text.len())
+    (place..text.len()).find(|border| text.is_char_boundary(*border)).unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -54,11 +43,7 @@ mod tests {
     use super::*;
 
     fn whole(text: &str) -> Captured {
-        Captured {
-            head: text.to_owned(),
-            tail: String::new(),
-            cut_bytes: 0,
-        }
+        Captured { head: text.to_owned(), tail: String::new(), cut_bytes: 0 }
     }
 
     #[test]
@@ -70,10 +55,7 @@ mod tests {
 
     #[test]
     fn long_text_keeps_head_and_tail_and_names_the_cut() {
-        let shown = excerpt(
-            &whole(&format!("first{}last", "x".repeat(10_000))),
-            &str::to_owned,
-        );
+        let shown = excerpt(&whole(&format!("first{}last", "x".repeat(10_000))), &str::to_owned);
         assert!(shown.starts_with("firstx") && shown.ends_with("xlast"), "{shown}");
         assert!(shown.contains("\n[5913 bytes cut]\n"), "{shown}");
         assert_eq!(shown.len(), EXCERPT_MAX_BYTES + "\n[5913 bytes cut]\n".len());
@@ -81,11 +63,7 @@ mod tests {
 
     #[test]
     fn what_was_cut_before_is_counted() {
-        let captured = Captured {
-            head: "h".repeat(2000),
-            tail: "t".repeat(4000),
-            cut_bytes: 5_000_000,
-        };
+        let captured = Captured { head: "h".repeat(2000), tail: "t".repeat(4000), cut_bytes: 5_000_000 };
         let shown = excerpt(&captured, &str::to_owned);
         let expected = format!("{}\n[5001904 bytes cut]\n{}", "h".repeat(1024), "t".repeat(3072));
         assert_eq!(shown, expected);
@@ -103,10 +81,7 @@ mod tests {
     #[test]
     fn characters_stay_whole() {
         for lead in 0..3 {
-            let shown = excerpt(
-                &whole(&format!("{}{}", "x".repeat(lead), "€".repeat(5000))),
-                &str::to_owned,
-            );
+            let shown = excerpt(&whole(&format!("{}{}", "x".repeat(lead), "€".repeat(5000))), &str::to_owned);
             assert!(shown.len() <= EXCERPT_MAX_BYTES + 30);
             assert!(shown.ends_with('€') && !shown.contains('\u{fffd}'));
         }

@@ -13,16 +13,10 @@ pub(crate) async fn check_file(root: &Path, path: &str) -> (EvidenceResult, Stri
     let root = match tokio::fs::canonicalize(root).await {
         Ok(root) => root,
         Err(error) => {
-            return (
-                EvidenceResult::Inconclusive,
-                format!("the work folder cannot be read: {error}"),
-            );
+            return (EvidenceResult::Inconclusive, format!("the work folder cannot be read: {error}"));
         }
     };
-    if Path::new(path)
-        .components()
-        .any(|component| component == Component::ParentDir)
-    {
+    if Path::new(path).components().any(|component| component == Component::ParentDir) {
         return (EvidenceResult::Failed, format!("`{path}` may not contain `..`"));
     }
     let found = match tokio::fs::canonicalize(root.join(path)).await {
@@ -30,18 +24,12 @@ pub(crate) async fn check_file(root: &Path, path: &str) -> (EvidenceResult, Stri
         Err(error) => return unreadable(path, &error),
     };
     if !found.starts_with(&root) {
-        return (
-            EvidenceResult::Failed,
-            format!("`{path}` leads out of the work folder"),
-        );
+        return (EvidenceResult::Failed, format!("`{path}` leads out of the work folder"));
     }
     match tokio::fs::metadata(&found).await {
         Ok(facts) if !facts.is_file() => (EvidenceResult::Failed, format!("`{path}` is not a regular file")),
         Ok(facts) if facts.len() == 0 => (EvidenceResult::Failed, format!("`{path}` is empty")),
-        Ok(facts) => (
-            EvidenceResult::Passed,
-            format!("`{path}` exists, {} bytes", facts.len()),
-        ),
+        Ok(facts) => (EvidenceResult::Passed, format!("`{path}` exists, {} bytes", facts.len())),
         Err(error) => unreadable(path, &error),
     }
 }
@@ -52,10 +40,7 @@ fn unreadable(path: &str, error: &io::Error) -> (EvidenceResult, String) {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             (EvidenceResult::Failed, format!("`{path}` does not exist"))
         }
-        _ => (
-            EvidenceResult::Inconclusive,
-            format!("`{path}` cannot be read: {error}"),
-        ),
+        _ => (EvidenceResult::Inconclusive, format!("`{path}` cannot be read: {error}")),
     }
 }
 
@@ -90,10 +75,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_with_content_passes() {
-        let expected = (
-            EvidenceResult::Passed,
-            "`docs/guide.md` exists, 4 bytes".to_owned(),
-        );
+        let expected = (EvidenceResult::Passed, "`docs/guide.md` exists, 4 bytes".to_owned());
         assert_eq!(result("docs/guide.md").await, expected);
         assert_eq!(result("./docs//guide.md").await.0, EvidenceResult::Passed);
         assert_eq!(result("inner-link").await.0, EvidenceResult::Passed);
@@ -124,10 +106,7 @@ mod tests {
         for path in ["outer-link", "folder-link/passwd", "/etc/passwd"] {
             assert_eq!(
                 result(path).await,
-                (
-                    EvidenceResult::Failed,
-                    format!("`{path}` leads out of the work folder")
-                )
+                (EvidenceResult::Failed, format!("`{path}` leads out of the work folder"))
             );
         }
     }
@@ -138,20 +117,14 @@ mod tests {
         std::fs::create_dir(outer.path().join("work-2")).unwrap();
         std::fs::write(outer.path().join("work-2/file"), "text").unwrap();
         let path = outer.path().join("work-2/file");
-        assert_eq!(
-            check_file(&root, path.to_str().unwrap()).await.0,
-            EvidenceResult::Failed
-        );
+        assert_eq!(check_file(&root, path.to_str().unwrap()).await.0, EvidenceResult::Failed);
     }
 
     #[tokio::test]
     async fn an_absolute_path_into_the_work_folder_passes() {
         let (_outer, root) = folders();
         let path = root.join("docs/guide.md");
-        assert_eq!(
-            check_file(&root, path.to_str().unwrap()).await.0,
-            EvidenceResult::Passed
-        );
+        assert_eq!(check_file(&root, path.to_str().unwrap()).await.0, EvidenceResult::Passed);
     }
 
     #[tokio::test]

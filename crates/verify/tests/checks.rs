@@ -22,23 +22,15 @@ fn uuid_text(number: u64) -> String {
 
 fn criterion(number: u64, check: CriterionCheck) -> Criterion {
     let id: CriterionId = uuid_text(number).parse().expect("a well-formed id");
-    Criterion {
-        id,
-        text: "holds".to_owned(),
-        check,
-    }
+    Criterion { id, text: "holds".to_owned(), check }
 }
 
 fn command(text: &str) -> CriterionCheck {
-    CriterionCheck::Command {
-        command: text.to_owned(),
-    }
+    CriterionCheck::Command { command: text.to_owned() }
 }
 
 fn file(path: &str) -> CriterionCheck {
-    CriterionCheck::File {
-        path: path.to_owned(),
-    }
+    CriterionCheck::File { path: path.to_owned() }
 }
 
 fn path_only() -> Vec<(String, String)> {
@@ -56,16 +48,12 @@ async fn check_in(cwd: &Path, timeout: Duration, checks: Vec<CriterionCheck>) ->
         timeout,
         now: &|| Timestamp(clock.fetch_add(1000, Ordering::Relaxed)),
         new_id: &|| -> EvidenceId {
-            uuid_text(ids.fetch_add(1, Ordering::Relaxed))
-                .parse()
-                .expect("a well-formed id")
+            uuid_text(ids.fetch_add(1, Ordering::Relaxed)).parse().expect("a well-formed id")
         },
         redact: &|text: &str| text.replace("sk-0123456789", "[redacted:KEY]"),
     };
-    let criteria: Vec<Criterion> = (0..)
-        .zip(checks)
-        .map(|(number, check)| criterion(number, check))
-        .collect();
+    let criteria: Vec<Criterion> =
+        (0..).zip(checks).map(|(number, check)| criterion(number, check)).collect();
     verify_all(&criteria, &context).await
 }
 
@@ -101,12 +89,7 @@ async fn another_exit_code_fails() {
 async fn a_command_that_does_not_exist_is_named_so() {
     let seen = run("no-such-program-anywhere --version").await;
     assert_eq!((seen.result, seen.exit_code), (EvidenceResult::Failed, Some(127)));
-    assert!(
-        seen.detail
-            .starts_with("check command not found (exit code 127)\nstderr:\n"),
-        "{}",
-        seen.detail
-    );
+    assert!(seen.detail.starts_with("check command not found (exit code 127)\nstderr:\n"), "{}", seen.detail);
 }
 
 #[tokio::test]
@@ -115,16 +98,9 @@ async fn a_command_that_is_not_executable_is_named_so() {
     let script = folder.path().join("check.sh");
     std::fs::write(&script, "#!/bin/sh\nexit 0\n").expect("a script");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o644)).expect("permissions");
-    let seen = check_in(folder.path(), LONG, vec![command("./check.sh")])
-        .await
-        .remove(0);
+    let seen = check_in(folder.path(), LONG, vec![command("./check.sh")]).await.remove(0);
     assert_eq!((seen.result, seen.exit_code), (EvidenceResult::Failed, Some(126)));
-    assert!(
-        seen.detail
-            .starts_with("check command not executable (exit code 126)"),
-        "{}",
-        seen.detail
-    );
+    assert!(seen.detail.starts_with("check command not executable (exit code 126)"), "{}", seen.detail);
 }
 
 #[tokio::test]
@@ -132,14 +108,9 @@ async fn a_command_beyond_its_time_cannot_tell() {
     let folder = TempDir::new().expect("a temporary folder");
     let begin = Instant::now();
     let checks = vec![command("echo started; sleep 600")];
-    let seen = check_in(folder.path(), Duration::from_millis(300), checks)
-        .await
-        .remove(0);
+    let seen = check_in(folder.path(), Duration::from_millis(300), checks).await.remove(0);
     assert!(begin.elapsed() < Duration::from_secs(30));
-    assert_eq!(
-        (seen.result, seen.exit_code),
-        (EvidenceResult::Inconclusive, None)
-    );
+    assert_eq!((seen.result, seen.exit_code), (EvidenceResult::Inconclusive, None));
     let expected = "the check command was ended at its time limit of 300 ms (timed out)\nstdout:\nstarted";
     assert_eq!(seen.detail, expected);
 }
@@ -147,33 +118,13 @@ async fn a_command_beyond_its_time_cannot_tell() {
 #[tokio::test]
 async fn a_crash_fails_and_a_kill_from_outside_cannot_tell() {
     for (signal, result, reason) in [
-        (
-            "SEGV",
-            EvidenceResult::Failed,
-            "the check command crashed with signal 11",
-        ),
-        (
-            "ABRT",
-            EvidenceResult::Failed,
-            "the check command crashed with signal 6",
-        ),
-        (
-            "KILL",
-            EvidenceResult::Inconclusive,
-            "the check command was ended from outside by signal 9",
-        ),
-        (
-            "TERM",
-            EvidenceResult::Inconclusive,
-            "the check command was ended from outside by signal 15",
-        ),
+        ("SEGV", EvidenceResult::Failed, "the check command crashed with signal 11"),
+        ("ABRT", EvidenceResult::Failed, "the check command crashed with signal 6"),
+        ("KILL", EvidenceResult::Inconclusive, "the check command was ended from outside by signal 9"),
+        ("TERM", EvidenceResult::Inconclusive, "the check command was ended from outside by signal 15"),
     ] {
         let seen = run(&format!("ulimit -c 0; kill -{signal} $$; sleep 600")).await;
-        assert_eq!(
-            (seen.result, seen.exit_code, seen.detail.as_str()),
-            (result, None, reason),
-            "{signal}"
-        );
+        assert_eq!((seen.result, seen.exit_code, seen.detail.as_str()), (result, None, reason), "{signal}");
     }
 }
 
@@ -189,10 +140,7 @@ async fn an_empty_command_proves_nothing() {
 #[tokio::test]
 async fn a_command_with_a_nul_byte_cannot_tell() {
     let seen = run("true\0false").await;
-    assert_eq!(
-        (seen.result, seen.exit_code),
-        (EvidenceResult::Inconclusive, None)
-    );
+    assert_eq!((seen.result, seen.exit_code), (EvidenceResult::Inconclusive, None));
 }
 
 #[tokio::test]
@@ -200,15 +148,9 @@ async fn a_missing_work_folder_cannot_tell() {
     let folder = TempDir::new().expect("a temporary folder");
     let gone = folder.path().join("gone");
     let seen = check_in(&gone, LONG, vec![command("true"), file("README.md")]).await;
-    let results: Vec<_> = seen
-        .iter()
-        .map(|evidence| (evidence.result, evidence.exit_code))
-        .collect();
+    let results: Vec<_> = seen.iter().map(|evidence| (evidence.result, evidence.exit_code)).collect();
     assert_eq!(results, [(EvidenceResult::Inconclusive, None); 2]);
-    assert!(
-        seen.iter().all(|evidence| evidence.detail.contains("folder")),
-        "{seen:?}"
-    );
+    assert!(seen.iter().all(|evidence| evidence.detail.contains("folder")), "{seen:?}");
 }
 
 #[tokio::test]
@@ -231,10 +173,7 @@ async fn runs_in_the_work_folder_with_the_given_environment_only() {
     let seen = check_in(folder.path(), LONG, checks).await;
     assert_eq!(seen[0].result, EvidenceResult::Passed);
     // Nothing is left for `grep` to find: the test runner's own variables did not pass.
-    assert_eq!(
-        (seen[1].exit_code, seen[1].detail.as_str()),
-        (Some(1), "exit code 1")
-    );
+    assert_eq!((seen[1].exit_code, seen[1].detail.as_str()), (Some(1), "exit code 1"));
 }
 
 #[tokio::test]
@@ -246,22 +185,10 @@ async fn input_is_empty_and_closed() {
 async fn much_output_is_shortened_and_the_cut_is_named() {
     let seen = run("yes 0123456789 | head -c 4999995; echo the end; echo error >&2; exit 1").await;
     assert_eq!(seen.exit_code, Some(1));
-    assert!(
-        seen.detail.starts_with("exit code 1\nstdout:\n0123456789\n"),
-        "{}",
-        seen.detail
-    );
+    assert!(seen.detail.starts_with("exit code 1\nstdout:\n0123456789\n"), "{}", seen.detail);
     let expected_cut = 4_999_995 + "the end\n".len() - EXCERPT_MAX_BYTES;
-    assert!(
-        seen.detail.contains(&format!("\n[{expected_cut} bytes cut]\n")),
-        "{}",
-        seen.detail
-    );
-    assert!(
-        seen.detail.ends_with("\nthe end\nstderr:\nerror"),
-        "{}",
-        seen.detail
-    );
+    assert!(seen.detail.contains(&format!("\n[{expected_cut} bytes cut]\n")), "{}", seen.detail);
+    assert!(seen.detail.ends_with("\nthe end\nstderr:\nerror"), "{}", seen.detail);
     assert!(seen.detail.len() < EXCERPT_MAX_BYTES + 200);
 }
 
@@ -274,10 +201,7 @@ async fn output_that_is_no_text_is_still_shown() {
 #[tokio::test]
 async fn secrets_in_output_are_hidden() {
     let seen = run("echo key=sk-0123456789; echo sk-0123456789 >&2").await;
-    assert_eq!(
-        seen.detail,
-        "exit code 0\nstdout:\nkey=[redacted:KEY]\nstderr:\n[redacted:KEY]"
-    );
+    assert_eq!(seen.detail, "exit code 0\nstdout:\nkey=[redacted:KEY]\nstderr:\n[redacted:KEY]");
 }
 
 #[tokio::test]
@@ -295,30 +219,13 @@ async fn a_file_check_makes_evidence_too() {
     let seen = check_in(folder.path(), LONG, vec![file("out.txt"), file("missing.txt")]).await;
     let short: Vec<_> = seen
         .iter()
-        .map(|one| {
-            (
-                one.result,
-                one.procedure.as_str(),
-                one.exit_code,
-                one.detail.as_str(),
-            )
-        })
+        .map(|one| (one.result, one.procedure.as_str(), one.exit_code, one.detail.as_str()))
         .collect();
     assert_eq!(
         short,
         [
-            (
-                EvidenceResult::Passed,
-                "out.txt",
-                None,
-                "`out.txt` exists, 4 bytes"
-            ),
-            (
-                EvidenceResult::Failed,
-                "missing.txt",
-                None,
-                "`missing.txt` does not exist"
-            ),
+            (EvidenceResult::Passed, "out.txt", None, "`out.txt` exists, 4 bytes"),
+            (EvidenceResult::Failed, "missing.txt", None, "`missing.txt` does not exist"),
         ]
     );
 }
@@ -328,18 +235,14 @@ async fn all_are_checked_in_order_and_persons_are_left_out() {
     let folder = TempDir::new().expect("a temporary folder");
     let checks = vec![
         command("echo 1 >> order; exit 1"),
-        CriterionCheck::Human {
-            text: "Is it good?".to_owned(),
-        },
+        CriterionCheck::Human { text: "Is it good?".to_owned() },
         file("order"),
         command("echo 2 >> order"),
         command("test \"$(cat order)\" = \"$(printf '1\\n2')\""),
     ];
     let seen = check_in(folder.path(), LONG, checks).await;
-    let results: Vec<_> = seen
-        .iter()
-        .map(|evidence| (evidence.criterion_id.to_string(), evidence.result))
-        .collect();
+    let results: Vec<_> =
+        seen.iter().map(|evidence| (evidence.criterion_id.to_string(), evidence.result)).collect();
     assert_eq!(
         results,
         [

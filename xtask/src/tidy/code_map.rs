@@ -11,11 +11,7 @@ const HEADING: &str = "## Code map";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.file(PAGE) else {
-        return vec![Finding::new(
-            PAGE,
-            "the file is missing",
-            "write it, with a section `## Code map`",
-        )];
+        return vec![Finding::new(PAGE, "the file is missing", "write it, with a section `## Code map`")];
     };
     let Some(lines) = markdown::section(&page.text, HEADING) else {
         return vec![Finding::new(
@@ -58,10 +54,7 @@ fn crate_folders_in(line: &str) -> impl Iterator<Item = &str> {
         .filter_map(|code| code.strip_prefix("crates/"))
         .filter_map(|rest| rest.split('/').next())
         .filter(|name| {
-            !name.is_empty()
-                && name
-                    .chars()
-                    .all(|character| character.is_alphanumeric() || character == '-')
+            !name.is_empty() && name.chars().all(|character| character.is_alphanumeric() || character == '-')
         })
 }
 
@@ -92,14 +85,8 @@ mod tests {
 
     #[test]
     fn a_missing_map_is_a_finding() {
-        assert_eq!(
-            headlines(&check(&tree_of(&[]))),
-            ["ARCHITECTURE.md: the file is missing"]
-        );
+        assert_eq!(headlines(&check(&tree_of(&[]))), ["ARCHITECTURE.md: the file is missing"]);
         let tree = tree_of(&[("ARCHITECTURE.md", "# A\n")]);
-        assert_eq!(
-            headlines(&check(&tree)),
-            ["ARCHITECTURE.md: there is no section `## Code map`"]
-        );
+        assert_eq!(headlines(&check(&tree)), ["ARCHITECTURE.md: there is no section `## Code map`"]);
     }
 }

@@ -6,12 +6,7 @@ use crate::finding::Finding;
 use crate::tree::Tree;
 
 const FOLDER: &str = "docs/decisions";
-const HEADINGS: &[&str] = &[
-    "Context",
-    "Choice",
-    "What we gave up",
-    "How we would notice it was wrong",
-];
+const HEADINGS: &[&str] = &["Context", "Choice", "What we gave up", "How we would notice it was wrong"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -49,31 +44,20 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// The number of `docs/decisions/0001-some-words.md`.
 fn number_of(path: &str) -> Option<usize> {
-    let name = path
-        .strip_prefix(FOLDER)?
-        .strip_prefix('/')?
-        .strip_suffix(".md")?;
+    let name = path.strip_prefix(FOLDER)?.strip_prefix('/')?.strip_suffix(".md")?;
     let (digits, words) = name.split_once('-')?;
-    let is_slug = !words.is_empty()
-        && words
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let is_slug =
+        !words.is_empty() && words.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     (digits.len() == 4 && is_slug).then(|| digits.parse().ok())?
 }
 
 fn check_headings(path: &str, text: &str) -> Option<Finding> {
-    let present: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("## "))
-        .map(str::trim)
-        .collect();
+    let present: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("## ")).map(str::trim).collect();
     (present != HEADINGS).then(|| {
         Finding::new(
             path,
-            format!(
-                "its headings are not the four of a decision record: {}",
-                present.join(", ")
-            ),
+            format!("its headings are not the four of a decision record: {}", present.join(", ")),
             format!("write, in this order: {}", HEADINGS.join(", ")),
         )
     })
@@ -90,10 +74,7 @@ mod tests {
 
     #[test]
     fn numbered_records_with_the_headings_pass() {
-        let tree = tree_of(&[
-            ("docs/decisions/0001-a.md", GOOD),
-            ("docs/decisions/0002-b-c.md", GOOD),
-        ]);
+        let tree = tree_of(&[("docs/decisions/0001-a.md", GOOD), ("docs/decisions/0002-b-c.md", GOOD)]);
         assert_eq!(check(&tree), []);
     }
 

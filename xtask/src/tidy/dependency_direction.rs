@@ -101,11 +101,8 @@ enum Kind {
     Build,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("dependencies", Kind::Normal),
-    ("dev-dependencies", Kind::Dev),
-    ("build-dependencies", Kind::Build),
-];
+const KINDS: &[(&str, Kind)] =
+    &[("dependencies", Kind::Normal), ("dev-dependencies", Kind::Dev), ("build-dependencies", Kind::Build)];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let (members, mut findings) = manifest::members(tree);
@@ -125,11 +122,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_name(member: &Member) -> Option<Finding> {
-    let wanted = if member.name == "xtask" {
-        member.name.clone()
-    } else {
-        format!("{PREFIX}{}", member.name)
-    };
+    let wanted =
+        if member.name == "xtask" { member.name.clone() } else { format!("{PREFIX}{}", member.name) };
     let actual = manifest::get(&member.manifest, &["package", "name"]).and_then(Value::as_str);
     (actual != Some(&wanted)).then(|| {
         Finding::new(
@@ -156,11 +150,7 @@ fn check_edges(member: &Member, allowed: &[&str], root: &Table) -> Vec<Finding> 
                 format!("`{}` may not know `{target}`", member.name),
                 format!(
                     "it may know: {}; move the code, or hand the ability in from above",
-                    if allowed.is_empty() {
-                        "none of our crates".to_owned()
-                    } else {
-                        allowed.join(", ")
-                    }
+                    if allowed.is_empty() { "none of our crates".to_owned() } else { allowed.join(", ") }
                 ),
             )
         };
@@ -172,10 +162,7 @@ fn check_edges(member: &Member, allowed: &[&str], root: &Table) -> Vec<Finding> 
 /// The dependencies of a manifest on our own crates, those of single platforms included.
 fn edges(manifest: &Table, root: &Table) -> Vec<(Kind, String)> {
     let targets = manifest.get("target").and_then(Value::as_table);
-    let platforms = targets
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(Value::as_table);
+    let platforms = targets.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     let mut edges = Vec::new();
     for table in std::iter::once(manifest).chain(platforms) {
         for (section, kind) in KINDS {
@@ -215,10 +202,7 @@ mod tests {
         let tree = tree_of(&[
             (
                 "crates/model/Cargo.toml",
-                &manifest(
-                    "rallypoint-model",
-                    "[dev-dependencies]\nrallypoint-testkit.workspace = true\n",
-                ),
+                &manifest("rallypoint-model", "[dev-dependencies]\nrallypoint-testkit.workspace = true\n"),
             ),
             (
                 "crates/store/Cargo.toml",
@@ -227,10 +211,7 @@ mod tests {
                     "[dependencies]\nrallypoint-engine.workspace = true\nserde = \"1\"\n",
                 ),
             ),
-            (
-                "xtask/Cargo.toml",
-                &manifest("xtask", "[dependencies]\ntoml = \"1\"\n"),
-            ),
+            ("xtask/Cargo.toml", &manifest("xtask", "[dependencies]\ntoml = \"1\"\n")),
         ]);
         assert_eq!(check(&tree), []);
     }
@@ -252,10 +233,7 @@ mod tests {
                      [target.'cfg(unix)'.dependencies]\nrallypoint-process = { path = \"../process\" }\n",
                 ),
             ),
-            (
-                "xtask/Cargo.toml",
-                &manifest("xtask", "[dependencies]\nrallypoint-model.workspace = true\n"),
-            ),
+            ("xtask/Cargo.toml", &manifest("xtask", "[dependencies]\nrallypoint-model.workspace = true\n")),
         ]);
         assert_eq!(
             headlines(&check(&tree)),
@@ -274,17 +252,11 @@ mod tests {
         let tree = tree_of(&[
             (
                 "crates/cli/Cargo.toml",
-                &manifest(
-                    "rallypoint-cli",
-                    "[dependencies]\nrallypoint-testkit.workspace = true\n",
-                ),
+                &manifest("rallypoint-cli", "[dependencies]\nrallypoint-testkit.workspace = true\n"),
             ),
             (
                 "crates/testkit/Cargo.toml",
-                &manifest(
-                    "rallypoint-testkit",
-                    "[dependencies]\nrallypoint-cli.workspace = true\n",
-                ),
+                &manifest("rallypoint-testkit", "[dependencies]\nrallypoint-cli.workspace = true\n"),
             ),
         ]);
         assert_eq!(
@@ -321,10 +293,7 @@ mod tests {
                     settled.push(name);
                 }
             }
-            assert!(
-                settled.len() > before,
-                "a cycle or an unknown name beyond {settled:?}"
-            );
+            assert!(settled.len() > before, "a cycle or an unknown name beyond {settled:?}");
         }
     }
 }

@@ -13,10 +13,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let allowed = AllowList::load(tree, ALLOWED);
     let mut findings = Vec::new();
     let mut needed = Vec::new();
-    for file in tree
-        .files()
-        .filter(|file| EXTENSIONS.iter().any(|extension| file.has_extension(extension)))
-    {
+    for file in tree.files().filter(|file| EXTENSIONS.iter().any(|extension| file.has_extension(extension))) {
         let lines = file.text.lines().count();
         if lines <= MOST_LINES {
             continue;

@@ -15,24 +15,9 @@ struct Shape {
 }
 
 const SHAPES: &[Shape] = &[
-    Shape {
-        name: "an API key",
-        prefix: "sk-",
-        least: 16,
-        is_key_char: is_token_char,
-    },
-    Shape {
-        name: "an AWS key id",
-        prefix: "AKIA",
-        least: 16,
-        is_key_char: is_upper_or_digit,
-    },
-    Shape {
-        name: "a GitHub token",
-        prefix: "ghp_",
-        least: 20,
-        is_key_char: is_token_char,
-    },
+    Shape { name: "an API key", prefix: "sk-", least: 16, is_key_char: is_token_char },
+    Shape { name: "an AWS key id", prefix: "AKIA", least: 16, is_key_char: is_upper_or_digit },
+    Shape { name: "a GitHub token", prefix: "ghp_", least: 20, is_key_char: is_token_char },
 ];
 
 const KEY_BLOCK: &str = "-----BEGIN ";
@@ -60,20 +45,14 @@ fn secrets_in(text: &str) -> Vec<(usize, &'static str)> {
         for (offset, _) in text.match_indices(shape.prefix) {
             let continues_a_word = before(text, offset).chars().next_back().is_some_and(is_word_char);
             let rest = after(text, offset + shape.prefix.len());
-            let length = rest
-                .chars()
-                .take_while(|&character| (shape.is_key_char)(character))
-                .count();
+            let length = rest.chars().take_while(|&character| (shape.is_key_char)(character)).count();
             if !continues_a_word && length >= shape.least {
                 found.push((offset, shape.name));
             }
         }
     }
     for (offset, _) in text.match_indices(KEY_BLOCK) {
-        let line = after(text, offset + KEY_BLOCK.len())
-            .split(['\n', '\\', '-'])
-            .next()
-            .unwrap_or_default();
+        let line = after(text, offset + KEY_BLOCK.len()).split(['\n', '\\', '-']).next().unwrap_or_default();
         if line.contains(KEY_BLOCK_KIND) {
             found.push((offset, "a private key"));
         }
@@ -115,10 +94,8 @@ mod tests {
                 format!("{path}:5: a fixture holds what looks like a private key"),
             ]
         };
-        let wanted: Vec<String> = of("crates/acp/fixtures/a/b.jsonl")
-            .into_iter()
-            .chain(of("fixtures/c.bin"))
-            .collect();
+        let wanted: Vec<String> =
+            of("crates/acp/fixtures/a/b.jsonl").into_iter().chain(of("fixtures/c.bin")).collect();
         assert_eq!(headlines(&check(&tree)), wanted);
     }
 

@@ -36,16 +36,14 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn has_licence(manifest: &Table, root: &Table) -> bool {
     let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.trim().is_empty());
-    ["license", "license-file"]
-        .iter()
-        .any(|field| match manifest::get(manifest, &["package", field]) {
-            Some(Value::Table(inherited)) => {
-                inherited.get("workspace").and_then(Value::as_bool) == Some(true)
-                    && manifest::get(root, &["workspace", "package", field]).is_some_and(is_text)
-            }
-            Some(value) => is_text(value),
-            None => false,
-        })
+    ["license", "license-file"].iter().any(|field| match manifest::get(manifest, &["package", field]) {
+        Some(Value::Table(inherited)) => {
+            inherited.get("workspace").and_then(Value::as_bool) == Some(true)
+                && manifest::get(root, &["workspace", "package", field]).is_some_and(is_text)
+        }
+        Some(value) => is_text(value),
+        None => false,
+    })
 }
 
 #[cfg(test)]
@@ -59,10 +57,7 @@ mod tests {
     #[test]
     fn a_licence_is_stated_or_inherited() {
         let tree = tree_of(&[
-            (
-                "Cargo.toml",
-                "[workspace.package]\nlicense = \"MIT OR Apache-2.0\"\n",
-            ),
+            ("Cargo.toml", "[workspace.package]\nlicense = \"MIT OR Apache-2.0\"\n"),
             ("LICENSE-APACHE", "text"),
             ("LICENSE-MIT", "text"),
             ("crates/engine/Cargo.toml", INHERITS),

@@ -36,17 +36,12 @@ fn paths_in(text: &str) -> Vec<(usize, String)> {
     for folder in FOLDERS {
         let offsets = text.match_indices(folder).map(|(offset, _)| offset);
         found.extend(
-            offsets
-                .filter(|&offset| starts_path(text, offset))
-                .map(|offset| (offset, (*folder).to_owned())),
+            offsets.filter(|&offset| starts_path(text, offset)).map(|offset| (offset, (*folder).to_owned())),
         );
     }
     for (offset, _) in text.match_indices(HOMES) {
         let rest = after(text, offset + HOMES.len());
-        let name: String = rest
-            .chars()
-            .take_while(|&character| is_name_char(character))
-            .collect();
+        let name: String = rest.chars().take_while(|&character| is_name_char(character)).collect();
         let is_folder = after(rest, name.len()).starts_with('/');
         if starts_path(text, offset) && !name.is_empty() && is_folder {
             found.push((offset, format!("{HOMES}{name}/")));
@@ -74,15 +69,10 @@ mod tests {
 
     #[test]
     fn absolute_paths_are_found() {
-        let [root, work] = FOLDERS else {
-            panic!("two folders")
-        };
+        let [root, work] = FOLDERS else { panic!("two folders") };
         let text = format!("first\n\"{root}x\" and {work}y\ncwd={HOMES}someone/z\n");
-        let tree = tree_of(&[
-            ("docs/a.md", &text),
-            ("Cargo.lock", &text),
-            ("fixtures/a.bin", &format!("\0{text}")),
-        ]);
+        let tree =
+            tree_of(&[("docs/a.md", &text), ("Cargo.lock", &text), ("fixtures/a.bin", &format!("\0{text}"))]);
         assert_eq!(
             headlines(&check(&tree)),
             [
@@ -95,9 +85,7 @@ mod tests {
 
     #[test]
     fn relative_paths_and_placeholders_pass() {
-        let [root, work] = FOLDERS else {
-            panic!("two folders")
-        };
+        let [root, work] = FOLDERS else { panic!("two folders") };
         let text = format!(
             "src{work}a {{root}}{work}b ~{root}c <dir>{work}d {HOMES}<name>/e {HOMES}{{name}}/f $HOME{work}g\n"
         );

@@ -31,9 +31,6 @@ mod tests {
             ("crates/model/src/ids.rs", ""),
             ("crates/model/src/not_mod.rs", ""),
         ]);
-        assert_eq!(
-            headlines(&check(&tree)),
-            ["crates/model/src/ids/mod.rs: a module file named `mod.rs`"]
-        );
+        assert_eq!(headlines(&check(&tree)), ["crates/model/src/ids/mod.rs: a module file named `mod.rs`"]);
     }
 }

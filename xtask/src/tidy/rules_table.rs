@@ -21,15 +21,8 @@ enum Found {
 }
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let Some(lines) = tree
-        .file(PAGE)
-        .and_then(|page| markdown::section(&page.text, HEADING))
-    else {
-        return vec![Finding::new(
-            PAGE,
-            "there is no section `## The rules`",
-            "add the table of the rules",
-        )];
+    let Some(lines) = tree.file(PAGE).and_then(|page| markdown::section(&page.text, HEADING)) else {
+        return vec![Finding::new(PAGE, "there is no section `## The rules`", "add the table of the rules")];
     };
     let mut findings = Vec::new();
     let mut next = 1;
@@ -77,11 +70,7 @@ fn check_guard(tree: &Tree, line: usize, number: usize, guard: &str) -> Vec<Find
             format!("rule {number} does not say what will guard it"),
             "write it after `later:`",
         );
-        return if plan.trim().is_empty() {
-            vec![empty]
-        } else {
-            Vec::new()
-        };
+        return if plan.trim().is_empty() { vec![empty] } else { Vec::new() };
     }
     guard
         .split(',')
@@ -90,10 +79,8 @@ fn check_guard(tree: &Tree, line: usize, number: usize, guard: &str) -> Vec<Find
 }
 
 fn check_name(tree: &Tree, line: usize, number: usize, name: &str) -> Option<Finding> {
-    let is_name = !name.is_empty()
-        && name
-            .chars()
-            .all(|character| is_word_char(character) || character == ':');
+    let is_name =
+        !name.is_empty() && name.chars().all(|character| is_word_char(character) || character == ':');
     if !is_name {
         return Some(Finding::at_line(
             PAGE,
@@ -119,10 +106,7 @@ fn find(tree: &Tree, name: &str) -> Found {
     let (place, function) = name.rsplit_once("::").unwrap_or(("", name));
     let krate = place.split("::").next().unwrap_or_default();
     let mut found = Found::Nothing;
-    for file in tree
-        .rust_files()
-        .filter(|file| krate.is_empty() || is_in_crate(file, krate))
-    {
+    for file in tree.rust_files().filter(|file| krate.is_empty() || is_in_crate(file, krate)) {
         for candidate in functions(file.code()) {
             match candidate.kind {
                 _ if candidate.name != function => {}
@@ -136,10 +120,7 @@ fn find(tree: &Tree, name: &str) -> Found {
 
 /// `engine` and `rallypoint_engine` both mean `crates/engine`.
 fn is_in_crate(file: &SourceFile, krate: &str) -> bool {
-    let folder = krate
-        .strip_prefix("rallypoint_")
-        .unwrap_or(krate)
-        .replace('_', "-");
+    let folder = krate.strip_prefix("rallypoint_").unwrap_or(krate).replace('_', "-");
     file.is_under(&format!("crates/{folder}")) || (folder == "xtask" && file.is_under("xtask"))
 }
 
@@ -151,10 +132,8 @@ mod tests {
 
     /// A page whose rules have these guards, in order.
     fn page(guards: &[&str]) -> String {
-        let rows = guards
-            .iter()
-            .enumerate()
-            .map(|(index, guard)| format!("| {} | rule | {guard} |\n", index + 1));
+        let rows =
+            guards.iter().enumerate().map(|(index, guard)| format!("| {} | rule | {guard} |\n", index + 1));
         format!(
             "## The rules\n\n| # | rule | guarded by |\n| --- | --- | --- |\n{}",
             rows.collect::<String>()
@@ -184,10 +163,7 @@ mod tests {
         guards[5] = "";
         let tree = tree_of(&[
             ("ARCHITECTURE.md", &page(&guards)),
-            (
-                "crates/engine/src/run.rs",
-                "#[test]\nfn ends_once() {}\nfn helper() {}\n// fn gone() {}\n",
-            ),
+            ("crates/engine/src/run.rs", "#[test]\nfn ends_once() {}\nfn helper() {}\n// fn gone() {}\n"),
         ]);
         assert_eq!(
             headlines(&check(&tree)),
@@ -204,10 +180,7 @@ mod tests {
 
     #[test]
     fn missing_rules_and_cells_are_found() {
-        let tree = tree_of(&[(
-            "ARCHITECTURE.md",
-            "## The rules\n| 1 | rule |\n| 3 | rule | later: x |\n",
-        )]);
+        let tree = tree_of(&[("ARCHITECTURE.md", "## The rules\n| 1 | rule |\n| 3 | rule | later: x |\n")]);
         assert_eq!(
             headlines(&check(&tree)),
             [

@@ -31,25 +31,21 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn skipped_tests(file: &SourceFile) -> impl Iterator<Item = Finding> {
     let code = file.code();
-    find_word(code, "ignore")
-        .filter(|&offset| is_attribute(code, offset))
-        .map(move |offset| {
-            Finding::at_line(
-                &file.path,
-                line_at(code, offset),
-                "a test is skipped by `ignore`",
-                "correct or delete the test; a slow one is run by its name",
-            )
-        })
+    find_word(code, "ignore").filter(|&offset| is_attribute(code, offset)).map(move |offset| {
+        Finding::at_line(
+            &file.path,
+            line_at(code, offset),
+            "a test is skipped by `ignore`",
+            "correct or delete the test; a slow one is run by its name",
+        )
+    })
 }
 
 /// Directly in an attribute, or the effect of a conditional one.
 fn is_attribute(code: &str, offset: usize) -> bool {
     let head = before(code, offset).trim_end();
-    let conditional = head
-        .rsplit("#[")
-        .next()
-        .is_some_and(|last| last.starts_with("cfg_attr") && !last.contains(']'));
+    let conditional =
+        head.rsplit("#[").next().is_some_and(|last| last.starts_with("cfg_attr") && !last.contains(']'));
     head.ends_with("#[") || conditional
 }
 
@@ -77,10 +73,8 @@ fn sleeps(file: &SourceFile, allowed: &AllowList, needed: &mut Vec<String>) -> V
     for name in SLEEPS {
         for offset in find_word(code, name).filter(|&offset| is_sleep(code, offset, name)) {
             let around = functions.iter().rfind(|function| function.offset < offset);
-            let place = around.map_or_else(
-                || file.path.clone(),
-                |function| format!("{}::{}", file.path, function.name),
-            );
+            let place = around
+                .map_or_else(|| file.path.clone(), |function| format!("{}::{}", file.path, function.name));
             if !allowed.contains(&place) {
                 findings.push(Finding::at_line(
                     &file.path,
@@ -101,11 +95,7 @@ fn sleeps(file: &SourceFile, allowed: &AllowList, needed: &mut Vec<String>) -> V
 /// A call, by path or by an imported name; neither an import, nor a definition, nor a method of something.
 fn is_sleep(code: &str, offset: usize, name: &str) -> bool {
     let head = before(code, offset).trim_end();
-    let statement = head
-        .rsplit([';', '{', '}'])
-        .next()
-        .unwrap_or_default()
-        .trim_start();
+    let statement = head.rsplit([';', '{', '}']).next().unwrap_or_default().trim_start();
     let imports = statement.starts_with("use ") || statement.starts_with("pub use ");
     let defines = head.ends_with(" fn") || head.ends_with('.') || imports;
     !defines && (head.ends_with("::") || after(code, offset + name.len()).trim_start().starts_with('('))
@@ -145,26 +135,17 @@ mod tests {
         let tree = tree_of(&[
             ("crates/cli/src/lib.rs", source),
             ("crates/cli/tests/run.rs", source),
-            (
-                "xtask/allowed-sleeps.txt",
-                "crates/cli/tests/run.rs::wait_for looks until a deadline\n",
-            ),
+            ("xtask/allowed-sleeps.txt", "crates/cli/tests/run.rs::wait_for looks until a deadline\n"),
         ]);
         assert_eq!(
             headlines(&check(&tree)),
-            [
-                "crates/cli/tests/run.rs:3: a test sleeps",
-                "crates/cli/tests/run.rs:4: a test sleeps"
-            ]
+            ["crates/cli/tests/run.rs:3: a test sleeps", "crates/cli/tests/run.rs:4: a test sleeps"]
         );
     }
 
     #[test]
     fn an_exception_without_a_sleep_is_a_finding() {
-        let tree = tree_of(&[(
-            "xtask/allowed-sleeps.txt",
-            "crates/cli/tests/run.rs::gone polls\n",
-        )]);
+        let tree = tree_of(&[("xtask/allowed-sleeps.txt", "crates/cli/tests/run.rs::gone polls\n")]);
         assert_eq!(
             headlines(&check(&tree)),
             ["xtask/allowed-sleeps.txt:1: the exception for `crates/cli/tests/run.rs::gone` is not needed"]

@@ -25,18 +25,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     }
     // Manifests that cannot be read are reported by the check of the dependency direction.
     let (members, _) = manifest::members(tree);
-    for member in members
-        .iter()
-        .filter(|member| member.path != format!("{EXCEPTION}/Cargo.toml"))
-    {
+    for member in members.iter().filter(|member| member.path != format!("{EXCEPTION}/Cargo.toml")) {
         let inherits = manifest::get(&member.manifest, &["lints", "workspace"]).and_then(Value::as_bool);
         if inherits != Some(true) {
             findings.push(Finding::new(
                 &member.path,
-                format!(
-                    "crate `{}` does not inherit the lints of the workspace",
-                    member.name
-                ),
+                format!("crate `{}` does not inherit the lints of the workspace", member.name),
                 "write `workspace = true` under `[lints]`",
             ));
         }
@@ -69,10 +63,7 @@ mod tests {
     fn the_other_crates_inherit_the_lints() {
         let tree = tree_of(&[
             ("crates/model/Cargo.toml", "[lints]\nworkspace = true\n"),
-            (
-                "crates/process/Cargo.toml",
-                "[lints.rust]\nunsafe_code = \"deny\"\n",
-            ),
+            ("crates/process/Cargo.toml", "[lints.rust]\nunsafe_code = \"deny\"\n"),
             ("crates/store/Cargo.toml", "[package]\n"),
         ]);
         assert_eq!(

@@ -69,10 +69,7 @@ type Outcome = Result<Value, RpcError>;
 
 impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Client")
-            .field("is_gone", &self.is_gone())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Client").field("is_gone", &self.is_gone()).finish_non_exhaustive()
     }
 }
 
@@ -84,9 +81,7 @@ impl Client {
             next_id: AtomicU64::new(0),
             waiting: Mutex::new(Some(BTreeMap::new())),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 
     /// Whether the client has stopped reading.
@@ -156,9 +151,7 @@ impl Client {
 
     /// Hands an answer of the client to whoever waits for it.
     pub(super) fn take_answer(&self, id: &Value, outcome: Result<Value, RpcError>) {
-        let number = id
-            .as_u64()
-            .or_else(|| id.as_str().and_then(|digits| digits.parse().ok()));
+        let number = id.as_u64().or_else(|| id.as_str().and_then(|digits| digits.parse().ok()));
         let waiter = number.and_then(|number| lock(&self.shared.waiting).as_mut()?.remove(&number));
         if let Some(waiter) = waiter {
             // Fails only when the one who asked has given up.

@@ -57,10 +57,7 @@ pub struct AgentServer<A> {
 impl<A: Agent> AgentServer<A> {
     /// A server for this agent.
     pub fn new(agent: A) -> Self {
-        Self {
-            agent: Arc::new(agent),
-            eof_grace: EOF_GRACE,
-        }
+        Self { agent: Arc::new(agent), eof_grace: EOF_GRACE }
     }
 
     /// How long open turns get to end after the input has.
@@ -89,10 +86,8 @@ impl<A: Agent> AgentServer<A> {
                 cancel.set();
             }
         }
-        let waited = connection
-            .sessions
-            .ended
-            .wait_timeout_while(state, self.eof_grace, |state| state.turns > 0);
+        let waited =
+            connection.sessions.ended.wait_timeout_while(state, self.eof_grace, |state| state.turns > 0);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -183,10 +178,7 @@ impl<A: Agent> Connection<A> {
                 Ok(()) => return,
                 Err(error) => Err(error),
             },
-            _ => Err(RpcError::new(
-                METHOD_NOT_FOUND,
-                format!("`{method}` is not served by this agent"),
-            )),
+            _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("`{method}` is not served by this agent"))),
         };
         self.client.answer(id, outcome);
     }
@@ -196,49 +188,32 @@ impl<A: Agent> Connection<A> {
             return;
         }
         let state = lock(&self.sessions.state);
-        let entry = params
-            .get("sessionId")
-            .and_then(Value::as_str)
-            .and_then(|id| state.by_id.get(id));
+        let entry = params.get("sessionId").and_then(Value::as_str).and_then(|id| state.by_id.get(id));
         if let Some(cancel) = entry.and_then(|entry| entry.open.as_ref()) {
             cancel.set();
         }
     }
 
     fn open_session(&mut self, params: &Value) -> Result<Value, RpcError> {
-        let cwd = params
-            .get("cwd")
-            .and_then(Value::as_str)
-            .map(PathBuf::from)
-            .filter(|cwd| cwd.is_absolute());
+        let cwd =
+            params.get("cwd").and_then(Value::as_str).map(PathBuf::from).filter(|cwd| cwd.is_absolute());
         let cwd = cwd.ok_or_else(|| RpcError::new(INVALID_PARAMS, "`cwd` has to be an absolute path"))?;
         self.opened += 1;
         let session_id = format!("{}-{}-{}", self.agent.name(), std::process::id(), self.opened);
-        let session = Arc::new(Session {
-            session_id: session_id.clone(),
-            cwd,
-        });
+        let session = Arc::new(Session { session_id: session_id.clone(), cwd });
         self.agent.open_session(&session)?;
-        lock(&self.sessions.state)
-            .by_id
-            .insert(session_id.clone(), Entry { session, open: None });
+        lock(&self.sessions.state).by_id.insert(session_id.clone(), Entry { session, open: None });
         Ok(json!({"sessionId": session_id}))
     }
 
     fn prompt(&self, id: &Value, params: &Value) -> Result<(), RpcError> {
-        let session_id = params
-            .get("sessionId")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let session_id = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
         let mut state = lock(&self.sessions.state);
         let entry = state.by_id.get_mut(session_id).ok_or_else(|| {
             RpcError::new(RESOURCE_NOT_FOUND, format!("there is no session `{session_id}`"))
         })?;
         if entry.open.is_some() {
-            return Err(RpcError::new(
-                INVALID_REQUEST,
-                "a prompt is already open in this session",
-            ));
+            return Err(RpcError::new(INVALID_REQUEST, "a prompt is already open in this session"));
         }
         let turn = Turn {
             session: Arc::clone(&entry.session),
@@ -265,15 +240,8 @@ fn answered(message: &Value) -> Result<Value, RpcError> {
         return Ok(message.get("result").cloned().unwrap_or_default());
     };
     Err(RpcError {
-        code: error
-            .get("code")
-            .and_then(Value::as_i64)
-            .unwrap_or(INTERNAL_ERROR),
-        message: error
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned(),
+        code: error.get("code").and_then(Value::as_i64).unwrap_or(INTERNAL_ERROR),
+        message: error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned(),
         data: error.get("data").cloned(),
     })
 }
@@ -282,10 +250,7 @@ fn answered(message: &Value) -> Result<Value, RpcError> {
 /// without an answer would hang the client.
 fn work<A: Agent>(agent: &A, turn: &Turn, sessions: &Sessions) {
     let outcome = catch_unwind(AssertUnwindSafe(|| agent.prompt(turn))).unwrap_or_else(|_| {
-        Err(RpcError::new(
-            INTERNAL_ERROR,
-            "the agent failed while it worked on the prompt",
-        ))
+        Err(RpcError::new(INTERNAL_ERROR, "the agent failed while it worked on the prompt"))
     });
     // Closed before it is answered, since a client may send its next prompt at
     // once; counted until after the answer, since the server ends at zero.

@@ -24,29 +24,18 @@ impl Agent for TestAgent {
         match turn.prompt.first().map(|block| block.text.as_str()) {
             Some("wait") => {
                 turn.cancel.wait(Duration::from_secs(20));
-                Ok(PromptEnd::stopped(if turn.cancel.is_set() {
-                    "cancelled"
-                } else {
-                    "end_turn"
-                }))
+                Ok(PromptEnd::stopped(if turn.cancel.is_set() { "cancelled" } else { "end_turn" }))
             }
             Some("ask") => {
-                let choices = [PermissionChoice {
-                    id: "yes",
-                    name: "Yes",
-                    kind: "allow_once",
-                }];
+                let choices = [PermissionChoice { id: "yes", name: "Yes", kind: "allow_once" }];
                 let answer = turn.request_permission("call", "title", "execute", &choices);
                 turn.send_message_chunk(&format!("{answer:?}"));
                 Ok(PromptEnd::stopped("end_turn"))
             }
             Some("panic") => panic!("on purpose"),
             Some("parts") => {
-                let parts: Vec<String> = turn
-                    .prompt
-                    .iter()
-                    .map(|block| format!("{:?}={}", block.part, block.text))
-                    .collect();
+                let parts: Vec<String> =
+                    turn.prompt.iter().map(|block| format!("{:?}={}", block.part, block.text)).collect();
                 turn.send_message_chunk(&parts.join(";"));
                 Ok(PromptEnd::stopped("end_turn"))
             }
@@ -59,13 +48,7 @@ impl Agent for TestAgent {
                     raw_output: Some(json!({"exitCode": 0})),
                     ..ToolUpdate::default()
                 };
-                turn.send_tool_update(
-                    "call",
-                    ToolUpdate {
-                        status: Some("completed"),
-                        ..update
-                    },
-                );
+                turn.send_tool_update("call", ToolUpdate { status: Some("completed"), ..update });
                 turn.send_plan(json!([{"content": "a", "priority": "low", "status": "pending"}]));
                 turn.send_message_chunk("");
                 Ok(PromptEnd::stopped("end_turn"))
@@ -86,12 +69,7 @@ impl Wire {
         let (input, to) = pipe().unwrap();
         let (from, output) = pipe().unwrap();
         let server = thread::spawn(move || AgentServer::new(TestAgent).serve(BufReader::new(input), output));
-        Self {
-            to: Some(to),
-            from: BufReader::new(from),
-            server,
-            seq: 0,
-        }
+        Self { to: Some(to), from: BufReader::new(from), server, seq: 0 }
     }
 
     fn open() -> (Self, String) {
@@ -112,14 +90,8 @@ impl Wire {
     }
 
     fn prompt(&mut self, session: &str, text: &str) {
-        let blocks = vec![PromptBlock {
-            part: PromptPart::Task,
-            text: text.to_owned(),
-        }];
-        self.send(&AgentInput::Prompt {
-            agent_session_id: session.to_owned(),
-            blocks,
-        });
+        let blocks = vec![PromptBlock { part: PromptPart::Task, text: text.to_owned() }];
+        self.send(&AgentInput::Prompt { agent_session_id: session.to_owned(), blocks });
     }
 
     fn read(&mut self) -> Value {
@@ -130,11 +102,7 @@ impl Wire {
 
     fn end(mut self) -> Vec<Value> {
         drop(self.to.take());
-        let rest = self
-            .from
-            .lines()
-            .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-            .collect();
+        let rest = self.from.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
         self.server.join().unwrap().unwrap();
         rest
     }
@@ -156,14 +124,9 @@ fn what_we_say_as_an_agent_is_what_the_schema_knows() {
     for _ in 0..5 {
         let frame = wire.read();
         let update = AgentNotification::from_method_and_params("session/update", &frame["params"]).unwrap();
-        let AgentNotification::SessionNotification(update) = update else {
-            panic!("{frame}")
-        };
+        let AgentNotification::SessionNotification(update) = update else { panic!("{frame}") };
         // Nothing of it may be lost on the way through the official types.
-        assert_eq!(
-            serde_json::to_value(&update).unwrap()["update"],
-            frame["params"]["update"]
-        );
+        assert_eq!(serde_json::to_value(&update).unwrap()["update"], frame["params"]["update"]);
     }
     let end: PromptResponse = result(&wire.read());
     assert_eq!(serde_json::to_value(end.stop_reason).unwrap(), json!("end_turn"));
@@ -182,28 +145,19 @@ fn blocks_arrive_with_their_parts() {
     ]);
     let frame = json!({"jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": {"sessionId": session, "prompt": prompt}});
     wire.raw(format!("{frame}\n").as_bytes());
-    let text = wire.read()["params"]["update"]["content"]["text"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let text = wire.read()["params"]["update"]["content"]["text"].as_str().unwrap().to_owned();
     assert_eq!(text, "Some(Goal)=parts;Some(Frame)=b;None=file:///a;None=c");
 }
 
 #[test]
 fn a_cancel_ends_the_open_turn_only() {
     let (mut wire, session) = Wire::open();
-    wire.send(&AgentInput::Cancel {
-        agent_session_id: session.clone(),
-    });
+    wire.send(&AgentInput::Cancel { agent_session_id: session.clone() });
     wire.prompt(&session, "wait");
     wire.prompt(&session, "work");
     assert_eq!(wire.read()["error"]["code"], -32600);
-    wire.send(&AgentInput::Cancel {
-        agent_session_id: "other".to_owned(),
-    });
-    wire.send(&AgentInput::Cancel {
-        agent_session_id: session.clone(),
-    });
+    wire.send(&AgentInput::Cancel { agent_session_id: "other".to_owned() });
+    wire.send(&AgentInput::Cancel { agent_session_id: session.clone() });
     assert_eq!(wire.read()["result"]["stopReason"], "cancelled");
     wire.prompt(&session, "work");
     assert_eq!(wire.read()["params"]["update"]["content"]["text"], "hi");
@@ -221,14 +175,8 @@ fn the_end_of_the_input_cancels_and_ends() {
 fn a_permission_is_asked_and_its_answer_heard() {
     let (mut wire, session) = Wire::open();
     for (answer, expected) in [
-        (
-            json!({"result": {"outcome": {"outcome": "selected", "optionId": "yes"}}}),
-            "Selected(\"yes\")",
-        ),
-        (
-            json!({"result": {"outcome": {"outcome": "cancelled"}}}),
-            "Cancelled",
-        ),
+        (json!({"result": {"outcome": {"outcome": "selected", "optionId": "yes"}}}), "Selected(\"yes\")"),
+        (json!({"result": {"outcome": {"outcome": "cancelled"}}}), "Cancelled"),
         (json!({"error": {"code": -32601, "message": "no"}}), "Cancelled"),
     ] {
         wire.prompt(&session, "ask");
@@ -243,9 +191,7 @@ fn a_permission_is_asked_and_its_answer_heard() {
     }
     wire.prompt(&session, "ask");
     wire.read();
-    wire.send(&AgentInput::Cancel {
-        agent_session_id: session,
-    });
+    wire.send(&AgentInput::Cancel { agent_session_id: session });
     assert_eq!(wire.read()["params"]["update"]["content"]["text"], "Cancelled");
 }
 
@@ -260,14 +206,8 @@ fn mistakes_of_the_client_are_answered_with_their_codes() {
     assert_eq!(code("not json"), Some(-32700));
     assert_eq!(code("\n[1]"), Some(-32600));
     assert_eq!(code("{\"jsonrpc\":\"2.0\"}"), Some(-32600));
-    assert_eq!(
-        code(r#"{"jsonrpc":"2.0","id":1,"method":"session/load","params":{}}"#),
-        Some(-32601)
-    );
-    assert_eq!(
-        code(r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"a"}}"#),
-        Some(-32602)
-    );
+    assert_eq!(code(r#"{"jsonrpc":"2.0","id":1,"method":"session/load","params":{}}"#), Some(-32601));
+    assert_eq!(code(r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"a"}}"#), Some(-32602));
     assert_eq!(
         code(r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"x"}}"#),
         Some(-32002)
@@ -283,18 +223,10 @@ fn mistakes_of_the_client_are_answered_with_their_codes() {
 #[test]
 fn a_client_that_stops_reading_does_not_stop_the_agent() {
     let (wire, session) = Wire::open();
-    let Wire {
-        mut to, from, server, ..
-    } = wire;
+    let Wire { mut to, from, server, .. } = wire;
     drop(from);
-    let blocks = vec![PromptBlock {
-        part: PromptPart::Task,
-        text: "work".to_owned(),
-    }];
-    let prompt = AgentInput::Prompt {
-        agent_session_id: session,
-        blocks,
-    };
+    let blocks = vec![PromptBlock { part: PromptPart::Task, text: "work".to_owned() }];
+    let prompt = AgentInput::Prompt { agent_session_id: session, blocks };
     to.as_mut().unwrap().write_all(&encode(&prompt, 9)).unwrap();
     drop(to);
     server.join().unwrap().unwrap();

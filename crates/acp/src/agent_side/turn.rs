@@ -44,20 +44,14 @@ pub enum PromptEnd {
 impl PromptEnd {
     /// An end without anything further.
     pub fn stopped(stop_reason: impl Into<String>) -> Self {
-        Self::Stopped {
-            stop_reason: stop_reason.into(),
-            extra: Map::new(),
-        }
+        Self::Stopped { stop_reason: stop_reason.into(), extra: Map::new() }
     }
 
     /// The result on the wire, when there is one to send.
     pub(super) fn into_result(self) -> Option<Value> {
         match self {
             Self::Answered => None,
-            Self::Stopped {
-                stop_reason,
-                mut extra,
-            } => {
+            Self::Stopped { stop_reason, mut extra } => {
                 extra.insert("stopReason".to_owned(), Value::String(stop_reason));
                 Some(Value::Object(extra))
             }
@@ -146,9 +140,8 @@ impl Turn {
         if let Some(status) = change.status {
             update.insert("status".to_owned(), status.into());
         }
-        let text = change
-            .text
-            .map(|text| json!({"type": "content", "content": {"type": "text", "text": text}}));
+        let text =
+            change.text.map(|text| json!({"type": "content", "content": {"type": "text", "text": text}}));
         let content: Vec<Value> = text.into_iter().chain(change.content).collect();
         if !content.is_empty() {
             update.insert("content".to_owned(), Value::Array(content));
@@ -173,10 +166,7 @@ impl Turn {
         choices: &[PermissionChoice<'_>],
     ) -> PermissionAnswer {
         let params = self.permission_params(tool_call_id, title, kind, choices);
-        match self
-            .client
-            .request_until("session/request_permission", params, &self.cancel)
-        {
+        match self.client.request_until("session/request_permission", params, &self.cancel) {
             Some(Ok(result)) => permission_answer(&result),
             Some(Err(_)) | None => PermissionAnswer::Cancelled,
         }
@@ -225,11 +215,7 @@ impl Turn {
 
 fn permission_answer(result: &Value) -> PermissionAnswer {
     let outcome = result.get("outcome");
-    let member = |name: &str| {
-        outcome
-            .and_then(|outcome| outcome.get(name))
-            .and_then(Value::as_str)
-    };
+    let member = |name: &str| outcome.and_then(|outcome| outcome.get(name)).and_then(Value::as_str);
     match (member("outcome"), member("optionId")) {
         (Some("selected"), Some(id)) => PermissionAnswer::Selected(id.to_owned()),
         _ => PermissionAnswer::Cancelled,
@@ -239,10 +225,7 @@ fn permission_answer(result: &Value) -> PermissionAnswer {
 /// The blocks of a `session/prompt` that have text.
 pub(super) fn prompt_texts(prompt: Option<&Value>) -> Vec<PromptText> {
     match prompt {
-        Some(Value::String(text)) => vec![PromptText {
-            part: None,
-            text: text.clone(),
-        }],
+        Some(Value::String(text)) => vec![PromptText { part: None, text: text.clone() }],
         Some(Value::Array(blocks)) => blocks.iter().filter_map(prompt_text).collect(),
         _ => Vec::new(),
     }
@@ -255,15 +238,9 @@ fn prompt_text(block: &Value) -> Option<PromptText> {
         Some("resource") => block.get("resource").and_then(|resource| resource.get("text")),
         _ => None,
     };
-    let part = block
-        .get("_meta")
-        .and_then(|meta| meta.get(PART_META_KEY))
-        .map(|part| {
-            // A part that a newer client marks in a way unknown here is not ours to act on.
-            serde_json::from_value(part.clone()).unwrap_or(PromptPart::Frame)
-        });
-    Some(PromptText {
-        part,
-        text: text?.as_str()?.to_owned(),
-    })
+    let part = block.get("_meta").and_then(|meta| meta.get(PART_META_KEY)).map(|part| {
+        // A part that a newer client marks in a way unknown here is not ours to act on.
+        serde_json::from_value(part.clone()).unwrap_or(PromptPart::Frame)
+    });
+    Some(PromptText { part, text: text?.as_str()?.to_owned() })
 }

@@ -100,18 +100,12 @@ mod tests {
 
     #[test]
     fn the_outermost_members_decide() {
-        assert!(may_be_answer(
-            br#"{"jsonrpc":"2.0","id":3,"result":{"method":"x","text":"aaaa"#
-        ));
+        assert!(may_be_answer(br#"{"jsonrpc":"2.0","id":3,"result":{"method":"x","text":"aaaa"#));
         assert!(may_be_answer(br#"{"result": {"a": ["#));
         assert!(may_be_answer(br#"{"jsonrpc":"2.0","_meta":{"long":"aaaa"#));
-        assert!(!may_be_answer(
-            br#"{"jsonrpc":"2.0","method":"session/update","params":{"id":1"#
-        ));
+        assert!(!may_be_answer(br#"{"jsonrpc":"2.0","method":"session/update","params":{"id":1"#));
         assert!(!may_be_answer(br#"{"jsonrpc":"2.0","params":{"id":1,"update":"#));
-        assert!(!may_be_answer(
-            br#"{"level":"info","text":"\"id\": 3, \"result\": 4"#
-        ));
+        assert!(!may_be_answer(br#"{"level":"info","text":"\"id\": 3, \"result\": 4"#));
         assert!(!may_be_answer(br#"["id", "result"]"#));
         assert!(!may_be_answer(br#"plain words with "id": 3"#));
         assert!(!may_be_answer(b""));

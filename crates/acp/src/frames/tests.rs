@@ -12,16 +12,12 @@ struct Seen {
 
 fn seen(line: AssembledLine<'_>, before: usize) -> Seen {
     match line.line {
-        Line::Whole(text) => Seen {
-            text: Some(text.into_owned()),
-            oversized: None,
-            end: before + line.consumed,
-        },
-        Line::Oversized { bytes, may_be_answer } => Seen {
-            text: None,
-            oversized: Some((bytes, may_be_answer)),
-            end: before + line.consumed,
-        },
+        Line::Whole(text) => {
+            Seen { text: Some(text.into_owned()), oversized: None, end: before + line.consumed }
+        }
+        Line::Oversized { bytes, may_be_answer } => {
+            Seen { text: None, oversized: Some((bytes, may_be_answer)), end: before + line.consumed }
+        }
     }
 }
 
@@ -63,10 +59,7 @@ fn bytes_that_are_no_utf8_are_replaced() {
 
 #[test]
 fn a_line_over_the_cap_is_thrown_away_and_counted_and_the_next_one_is_whole() {
-    let long = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\"{}\"}}\nnext\n",
-        "x".repeat(5000)
-    );
+    let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\"{}\"}}\nnext\n", "x".repeat(5000));
     let expected = assemble(&[long.as_bytes()], 100);
     assert_eq!(expected[0].oversized, Some((long.len() as u64 - 6, true)));
     assert_eq!(texts(&expected), ["next"]);
@@ -97,10 +90,7 @@ fn consumed_points_behind_the_line_end_in_the_current_chunk() {
     let mut assembler = LineAssembler::new(64);
     assert_eq!(assembler.push(b"one", |_| unreachable!()), 0);
     let mut ends = Vec::new();
-    assert_eq!(
-        assembler.push(b" two\n\nthree\n\nfour", |line| ends.push(line.consumed)),
-        13
-    );
+    assert_eq!(assembler.push(b" two\n\nthree\n\nfour", |line| ends.push(line.consumed)), 13);
     assert_eq!(ends, [5, 12]);
 }
 

@@ -11,18 +11,8 @@ use rallypoint_model::usage::{TokenCounts, UsageKind};
 use super::lenient;
 
 const INPUT: &[&str] = &["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];
-const OUTPUT: &[&str] = &[
-    "outputTokens",
-    "output_tokens",
-    "completionTokens",
-    "completion_tokens",
-];
-const REASONING: &[&str] = &[
-    "thoughtTokens",
-    "thought_tokens",
-    "thoughtsTokens",
-    "reasoningTokens",
-];
+const OUTPUT: &[&str] = &["outputTokens", "output_tokens", "completionTokens", "completion_tokens"];
+const REASONING: &[&str] = &["thoughtTokens", "thought_tokens", "thoughtsTokens", "reasoningTokens"];
 /// In the naming of this provider's interface, reasoning is a part of the output.
 const REASONING_WITHIN_OUTPUT: &[&str] = &["reasoningOutputTokens", "reasoning_output_tokens"];
 const CACHE_READ: &[&str] = &[
@@ -43,11 +33,7 @@ pub(super) fn of_answer(result: &Value) -> Option<TokenCounts> {
     result
         .get("usage")
         .and_then(of_object)
-        .or_else(|| {
-            quota
-                .and_then(|quota| quota.get("token_count"))
-                .and_then(of_object)
-        })
+        .or_else(|| quota.and_then(|quota| quota.get("token_count")).and_then(of_object))
         .or_else(|| of_meta_usage(meta))
 }
 
@@ -94,9 +80,7 @@ fn of_object(value: &Value) -> Option<TokenCounts> {
 }
 
 fn first(object: &Map<String, Value>, names: &[&str]) -> Option<u64> {
-    names
-        .iter()
-        .find_map(|name| object.get(*name).and_then(lenient::count))
+    names.iter().find_map(|name| object.get(*name).and_then(lenient::count))
 }
 
 #[cfg(test)]
@@ -110,28 +94,16 @@ mod tests {
         let result = json!({"stopReason": "end_turn",
             "usage": {"inputTokens": 11, "outputTokens": 7, "cachedReadTokens": 3, "cachedWriteTokens": 2, "totalTokens": 23},
             "_meta": {"quota": {"token_count": {"inputTokens": 99, "outputTokens": 99}}}});
-        let expected = TokenCounts {
-            input: 11,
-            output: 7,
-            reasoning: 0,
-            cache_read: 3,
-            cache_write: 2,
-        };
+        let expected = TokenCounts { input: 11, output: 7, reasoning: 0, cache_read: 3, cache_write: 2 };
         assert_eq!(of_answer(&result), Some(expected));
     }
 
     #[test]
     fn quota_and_meta_usage_are_read() {
         let quota = json!({"_meta": {"quota": {"token_count": {"input_tokens": 22, "output_tokens": 14}}}});
-        assert_eq!(
-            of_answer(&quota).map(|counts| (counts.input, counts.output)),
-            Some((22, 14))
-        );
+        assert_eq!(of_answer(&quota).map(|counts| (counts.input, counts.output)), Some((22, 14)));
         let meta = json!({"usage": null, "_meta": {"usage": {"promptTokens": 5.0, "completionTokens": 6}}});
-        assert_eq!(
-            of_answer(&meta).map(|counts| (counts.input, counts.output)),
-            Some((5, 6))
-        );
+        assert_eq!(of_answer(&meta).map(|counts| (counts.input, counts.output)), Some((5, 6)));
     }
 
     #[test]
@@ -143,37 +115,24 @@ mod tests {
         assert_eq!(of_answer(&within).map(|counts| counts.total()), Some(15));
         let within =
             json!({"usage": {"inputTokens": 10, "outputTokens": 5, "thoughtTokens": 3, "totalTokens": 15}});
-        assert_eq!(
-            of_answer(&within).map(|counts| (counts.output, counts.total())),
-            Some((2, 15))
-        );
+        assert_eq!(of_answer(&within).map(|counts| (counts.output, counts.total())), Some((2, 15)));
     }
 
     #[test]
     fn nothing_known_is_nothing_and_never_zero() {
-        for raw in [
-            json!({}),
-            json!({"usage": {}}),
-            json!({"usage": "many"}),
-            json!({"usage": {"inputTokens": -4}}),
-        ] {
+        for raw in
+            [json!({}), json!({"usage": {}}), json!({"usage": "many"}), json!({"usage": {"inputTokens": -4}})]
+        {
             assert_eq!(of_answer(&raw), None, "{raw}");
         }
     }
 
     #[test]
     fn calls_of_a_turn_add_up_only_when_they_are_per_turn() {
-        let call = TokenCounts {
-            input: 1,
-            output: 2,
-            ..TokenCounts::default()
-        };
+        let call = TokenCounts { input: 1, output: 2, ..TokenCounts::default() };
         let twice = noted(Some(call.clone()), call.clone(), UsageKind::PerTurn);
         assert_eq!(twice.map(|counts| counts.total()), Some(6));
-        assert_eq!(
-            noted(Some(call.clone()), call.clone(), UsageKind::LastCall),
-            Some(call.clone())
-        );
+        assert_eq!(noted(Some(call.clone()), call.clone(), UsageKind::LastCall), Some(call.clone()));
         assert_eq!(noted(None, call, UsageKind::None), None);
     }
 }

@@ -20,9 +20,7 @@ pub(super) fn string(text: &str) -> Option<String> {
     if !text.starts_with('"') {
         return None;
     }
-    serde_json::from_str(text)
-        .or_else(|_| serde_json::from_str(&without_lone_surrogates(text)))
-        .ok()
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&without_lone_surrogates(text))).ok()
 }
 
 /// The number in an answer's `id`. We send plain numbers; some agents give

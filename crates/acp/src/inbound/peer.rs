@@ -86,10 +86,7 @@ impl Peer {
         match line {
             Line::Whole(text) => self.items(text, frame),
             Line::Oversized { bytes, may_be_answer } => {
-                vec![AgentItem::Oversized {
-                    bytes: *bytes,
-                    may_be_answer: *may_be_answer,
-                }]
+                vec![AgentItem::Oversized { bytes: *bytes, may_be_answer: *may_be_answer }]
             }
         }
     }
@@ -103,11 +100,7 @@ impl Peer {
                     .into_iter()
                     .collect()
             }
-            Understood::Request {
-                request_id,
-                method,
-                params,
-            } => {
+            Understood::Request { request_id, method, params } => {
                 let params = params.map_or(Value::Null, |raw| lenient::value(raw.get()));
                 self.request(request_id, frame, method, params)
             }
@@ -147,28 +140,16 @@ impl Peer {
                         counts::of_answer(&result).or(turn_usage)
                     }
                 };
-                let stop_reason = result
-                    .get("stopReason")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned();
-                AgentItem::PromptAnswered {
-                    seq,
-                    frame,
-                    stop_reason,
-                    usage,
-                }
+                let stop_reason =
+                    result.get("stopReason").and_then(Value::as_str).unwrap_or_default().to_owned();
+                AgentItem::PromptAnswered { seq, frame, stop_reason, usage }
             }
             OpenRequest::SetOption => AgentItem::RequestAnswered { seq, frame },
         })
     }
 
     fn session_opened(&mut self, seq: u64, frame: u64, result: Value) -> AgentItem {
-        let Some(id) = result
-            .get("sessionId")
-            .and_then(Value::as_str)
-            .filter(|id| !id.is_empty())
-        else {
+        let Some(id) = result.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else {
             return AgentItem::RequestFailed {
                 seq,
                 frame,
@@ -178,10 +159,7 @@ impl Peer {
         };
         let agent_session_id = id.to_owned();
         self.state.agent_session_id = Some(agent_session_id.clone());
-        AgentItem::SessionOpened {
-            agent_session_id,
-            raw: result,
-        }
+        AgentItem::SessionOpened { agent_session_id, raw: result }
     }
 
     fn request(&mut self, request_id: &str, frame: u64, method: String, params: Value) -> Vec<AgentItem> {
@@ -192,33 +170,17 @@ impl Peer {
             // it keeps an agent that waits for the answer from hanging.
             "session/update" => vec![
                 self.notification(frame, method.clone(), params),
-                AgentItem::UnknownRequest {
-                    request_id,
-                    frame,
-                    method,
-                },
+                AgentItem::UnknownRequest { request_id, frame, method },
             ],
-            _ => vec![AgentItem::UnknownRequest {
-                request_id,
-                frame,
-                method,
-            }],
+            _ => vec![AgentItem::UnknownRequest { request_id, frame, method }],
         }
     }
 
     fn notification(&mut self, frame: u64, method: String, params: Value) -> AgentItem {
         if method != "session/update" {
             let agent_session_id = params.get("sessionId").and_then(Value::as_str).map(str::to_owned);
-            let output = AgentOutput::Other {
-                name: method,
-                raw: params,
-            };
-            return AgentItem::Output {
-                first_frame: frame,
-                last_frame: frame,
-                agent_session_id,
-                output,
-            };
+            let output = AgentOutput::Other { name: method, raw: params };
+            return AgentItem::Output { first_frame: frame, last_frame: frame, agent_session_id, output };
         }
         let update = updates::read(params);
         let own = update.agent_session_id.is_none() || update.agent_session_id == self.state.agent_session_id;
@@ -248,19 +210,11 @@ fn open_request(input: &AgentInput) -> Option<OpenRequest> {
 
 fn initialized(raw: Value) -> AgentItem {
     let info = raw.get("agentInfo");
-    let part = |name: &str| {
-        info.and_then(|info| info.get(name))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let part = |name: &str| info.and_then(|info| info.get(name)).and_then(Value::as_str).unwrap_or_default();
     let agent = format!("{} {}", part("name"), part("version")).trim().to_owned();
     let capabilities = raw.get("agentCapabilities");
     let load_session = capabilities.and_then(|all| all.get("loadSession")) == Some(&Value::Bool(true));
-    AgentItem::Initialized {
-        agent,
-        load_session,
-        raw,
-    }
+    AgentItem::Initialized { agent, load_session, raw }
 }
 
 fn permission(request_id: String, frame: u64, mut params: Value) -> AgentItem {
@@ -276,12 +230,7 @@ fn permission(request_id: String, frame: u64, mut params: Value) -> AgentItem {
         .clone()
         .or_else(|| call.tool_kind.clone())
         .or_else(|| Some(call.tool_call_id.clone()).filter(|id| !id.is_empty()));
-    AgentItem::PermissionAsked {
-        request_id,
-        frame,
-        call: ToolCallView { title, ..call },
-        options,
-    }
+    AgentItem::PermissionAsked { request_id, frame, call: ToolCallView { title, ..call }, options }
 }
 
 fn nameless(raw: Value) -> ToolCallView {
@@ -304,26 +253,15 @@ fn failed(seq: u64, frame: u64, error: &Value) -> AgentItem {
     };
     let message = match error {
         Value::String(text) => text.as_str(),
-        _ => error
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or("no message"),
+        _ => error.get("message").and_then(Value::as_str).unwrap_or("no message"),
     };
     let mut message = lenient::shortened(message, ERROR_CHARS);
-    if let Some(details) = error
-        .get("data")
-        .and_then(details)
-        .filter(|details| !message.contains(&**details))
+    if let Some(details) = error.get("data").and_then(details).filter(|details| !message.contains(&**details))
     {
         message.push_str(": ");
         message.push_str(&lenient::shortened(&details, ERROR_CHARS));
     }
-    AgentItem::RequestFailed {
-        seq,
-        frame,
-        code: code.unwrap_or(rpc::INTERNAL_ERROR),
-        message,
-    }
+    AgentItem::RequestFailed { seq, frame, code: code.unwrap_or(rpc::INTERNAL_ERROR), message }
 }
 
 /// The words in an error's `data`; the whole of it when it has none that are known.
@@ -334,11 +272,7 @@ fn details(data: &Value) -> Option<String> {
         Value::Object(members) if members.is_empty() => None,
         _ => ["details", "message", "reason", "error"]
             .iter()
-            .find_map(|name| {
-                data.get(name)
-                    .and_then(Value::as_str)
-                    .filter(|text| !text.is_empty())
-            })
+            .find_map(|name| data.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()))
             .map_or_else(|| Some(data.to_string()), |text| Some(text.to_owned())),
     }
 }

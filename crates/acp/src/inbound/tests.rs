@@ -10,10 +10,7 @@ mod properties;
 mod updates;
 
 fn prompt() -> AgentInput {
-    AgentInput::Prompt {
-        agent_session_id: "s".to_owned(),
-        blocks: Vec::new(),
-    }
+    AgentInput::Prompt { agent_session_id: "s".to_owned(), blocks: Vec::new() }
 }
 
 /// A peer with initialize 1, session/new 2, prompt 3 and an option 4 open.
@@ -23,14 +20,7 @@ fn peer(usage: UsageKind) -> Peer {
     peer.expect(2, &AgentInput::NewSession { cwd: "/w".to_owned() });
     peer.expect(3, &prompt());
     let (agent_session_id, config_id, value) = ("s".to_owned(), "mode".to_owned(), "auto".to_owned());
-    peer.expect(
-        4,
-        &AgentInput::SetConfigOption {
-            agent_session_id,
-            config_id,
-            value,
-        },
-    );
+    peer.expect(4, &AgentInput::SetConfigOption { agent_session_id, config_id, value });
     peer
 }
 
@@ -44,12 +34,11 @@ fn output(update: Value) -> AgentOutput {
     let line =
         json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
     match one(&line) {
-        AgentItem::Output {
-            first_frame: 7,
-            last_frame: 7,
-            agent_session_id: Some(id),
-            output,
-        } if id == "s" => output,
+        AgentItem::Output { first_frame: 7, last_frame: 7, agent_session_id: Some(id), output }
+            if id == "s" =>
+        {
+            output
+        }
         item => panic!("{item:?}"),
     }
 }
@@ -63,40 +52,20 @@ fn the_hello_says_who_the_agent_is_and_is_kept_whole() {
     let result = json!({"protocolVersion": 1, "agentInfo": {"name": "a/b", "title": "B", "version": "1.2"},
         "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"fork": {}}}, "_meta": {"steering": 1}});
     let item = one(&answer(&json!(1), result.clone()));
-    assert_eq!(
-        item,
-        AgentItem::Initialized {
-            agent: "a/b 1.2".to_owned(),
-            load_session: true,
-            raw: result
-        }
-    );
+    assert_eq!(item, AgentItem::Initialized { agent: "a/b 1.2".to_owned(), load_session: true, raw: result });
     let item = one(&answer(&json!("1"), json!({})));
-    assert_eq!(
-        item,
-        AgentItem::Initialized {
-            agent: String::new(),
-            load_session: false,
-            raw: json!({})
-        }
-    );
+    assert_eq!(item, AgentItem::Initialized { agent: String::new(), load_session: false, raw: json!({}) });
 }
 
 #[test]
 fn a_session_is_remembered_and_one_without_an_id_is_an_error() {
     let mut peer = peer(UsageKind::None);
-    let items = peer.items(
-        &answer(&json!(2), json!({"sessionId": "s-1", "modes": {}})).to_string(),
-        2,
-    );
+    let items = peer.items(&answer(&json!(2), json!({"sessionId": "s-1", "modes": {}})).to_string(), 2);
     assert!(
         matches!(&*items, [AgentItem::SessionOpened { agent_session_id, .. }] if agent_session_id == "s-1")
     );
     assert_eq!(peer.state().agent_session_id.as_deref(), Some("s-1"));
-    assert!(matches!(
-        one(&answer(&json!(2), json!({}))),
-        AgentItem::RequestFailed { seq: 2, .. }
-    ));
+    assert!(matches!(one(&answer(&json!(2), json!({}))), AgentItem::RequestFailed { seq: 2, .. }));
 }
 
 #[test]
@@ -108,30 +77,18 @@ fn a_prompts_answer_keeps_its_stop_reason_as_it_came() {
         (json!(null), ""),
     ] {
         let item = one(&answer(&json!(3), result));
-        let AgentItem::PromptAnswered {
-            seq: 3,
-            frame: 7,
-            stop_reason,
-            usage: None,
-        } = item
-        else {
+        let AgentItem::PromptAnswered { seq: 3, frame: 7, stop_reason, usage: None } = item else {
             panic!("{item:?}")
         };
         assert_eq!(stop_reason, expected);
     }
     // An undefined result vanishes when an agent in JavaScript serialises it.
-    assert!(matches!(
-        one(&json!({"jsonrpc": "2.0", "id": 3})),
-        AgentItem::PromptAnswered { .. }
-    ));
+    assert!(matches!(one(&json!({"jsonrpc": "2.0", "id": 3})), AgentItem::PromptAnswered { .. }));
 }
 
 #[test]
 fn another_answer_is_told_apart() {
-    assert_eq!(
-        one(&answer(&json!(4), json!({}))),
-        AgentItem::RequestAnswered { seq: 4, frame: 7 }
-    );
+    assert_eq!(one(&answer(&json!(4), json!({}))), AgentItem::RequestAnswered { seq: 4, frame: 7 });
 }
 
 #[test]
@@ -150,23 +107,14 @@ fn tokens_of_chunks_add_up_until_the_turn_is_answered() {
         }
         let kept = serde_json::to_string(peer.state()).unwrap();
         let mut peer = Peer::new(serde_json::from_str(&kept).unwrap(), kind);
-        let items = peer.items(
-            &answer(&json!(3), json!({"stopReason": "end_turn"})).to_string(),
-            3,
-        );
+        let items = peer.items(&answer(&json!(3), json!({"stopReason": "end_turn"})).to_string(), 3);
         assert_eq!(peer.state().turn_usage, None);
         match &*items {
             [AgentItem::PromptAnswered { usage, .. }] => usage.clone(),
             items => panic!("{items:?}"),
         }
     };
-    let counts = |input, output| {
-        Some(TokenCounts {
-            input,
-            output,
-            ..TokenCounts::default()
-        })
-    };
+    let counts = |input, output| Some(TokenCounts { input, output, ..TokenCounts::default() });
     assert_eq!(run(UsageKind::PerTurn), counts(20, 4));
     assert_eq!(run(UsageKind::LastCall), counts(10, 2));
     assert_eq!(run(UsageKind::None), None);
@@ -175,12 +123,7 @@ fn tokens_of_chunks_add_up_until_the_turn_is_answered() {
 #[test]
 fn errors_say_code_message_and_details() {
     let failed = |error: Value| match one(&json!({"jsonrpc": "2.0", "id": 3, "error": error})) {
-        AgentItem::RequestFailed {
-            seq: 3,
-            frame: 7,
-            code,
-            message,
-        } => (code, message),
+        AgentItem::RequestFailed { seq: 3, frame: 7, code, message } => (code, message),
         item => panic!("{item:?}"),
     };
     let data = json!({"uri": "u", "reason": "gone", "details": "not resolved"});
@@ -208,16 +151,9 @@ fn duplicates_and_unknown_answers_are_counted_and_mean_nothing() {
     let line = answer(&json!(3), json!({"stopReason": "end_turn"})).to_string();
     assert_eq!(peer.items(&line, 1).len(), 1);
     assert!(peer.items(&line, 2).is_empty());
+    assert!(peer.items(&answer(&json!(99), json!({})).to_string(), 3).is_empty());
     assert!(
-        peer.items(&answer(&json!(99), json!({})).to_string(), 3)
-            .is_empty()
-    );
-    assert!(
-        peer.items(
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}"#,
-            4
-        )
-        .is_empty()
+        peer.items(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}"#, 4).is_empty()
     );
     assert_eq!(peer.state().stray_answers, 3);
     // Noted a second time after a restart: an answered request is not reopened.
@@ -235,13 +171,7 @@ fn other_requests_are_unknown_and_other_notifications_are_kept() {
     };
     assert_eq!(one(&line), expected);
     let line = json!({"jsonrpc": "2.0", "method": "_auth/status_update", "params": {"authStatus": {"kind": "api_key"}}});
-    let AgentItem::Output {
-        output: AgentOutput::Other { name, .. },
-        ..
-    } = one(&line)
-    else {
-        panic!()
-    };
+    let AgentItem::Output { output: AgentOutput::Other { name, .. }, .. } = one(&line) else { panic!() };
     assert_eq!(name, "_auth/status_update");
     // An update that wants an answer is both.
     let line = json!({"jsonrpc": "2.0", "id": 9, "method": "session/update", "params": {"sessionId": "s", "update": {}}});
@@ -261,10 +191,7 @@ fn lines_that_are_no_frames_are_junk() {
         "{\"jsonrpc\":\"2.0\"} trailing",
     ] {
         let items = peer(UsageKind::None).items(line, 1);
-        assert!(
-            matches!(&*items, [AgentItem::Junk { count: 1, .. }]),
-            "{line}: {items:?}"
-        );
+        assert!(matches!(&*items, [AgentItem::Junk { count: 1, .. }]), "{line}: {items:?}");
     }
     let long = "ä".repeat(5000);
     let items = peer(UsageKind::None).items(&long, 1);
@@ -277,18 +204,9 @@ fn lines_that_are_no_frames_are_junk() {
 fn envelopes_are_read_leniently() {
     let items = |line: &str| peer(UsageKind::None).items(line, 1);
     // Without `jsonrpc`, with a byte order mark, with a member twice, with an id as a float.
-    assert_eq!(
-        items("\u{feff}{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}").len(),
-        1
-    );
-    assert_eq!(
-        items("{\"jsonrpc\":\"2.0\",\"id\":9,\"id\":3.0,\"result\":{}}").len(),
-        1
-    );
-    assert!(matches!(
-        &*items("{\"method\":\"session/update\",\"params\":{}}"),
-        [AgentItem::Output { .. }]
-    ));
+    assert_eq!(items("\u{feff}{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}").len(), 1);
+    assert_eq!(items("{\"jsonrpc\":\"2.0\",\"id\":9,\"id\":3.0,\"result\":{}}").len(), 1);
+    assert!(matches!(&*items("{\"method\":\"session/update\",\"params\":{}}"), [AgentItem::Output { .. }]));
     // Half a surrogate pair in a chunk costs one character.
     let line = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\ud83d"}}}}"#;
     assert!(
@@ -302,30 +220,12 @@ fn envelopes_are_read_leniently() {
     );
     assert!(matches!(
         &*items(&deep),
-        [AgentItem::Output {
-            output: AgentOutput::Other {
-                raw: Value::String(_),
-                ..
-            },
-            ..
-        }]
+        [AgentItem::Output { output: AgentOutput::Other { raw: Value::String(_), .. }, .. }]
     ));
 }
 
 #[test]
 fn an_oversized_line_is_an_item() {
-    let item = peer(UsageKind::None).line_items(
-        &Line::Oversized {
-            bytes: 9,
-            may_be_answer: true,
-        },
-        1,
-    );
-    assert_eq!(
-        item,
-        [AgentItem::Oversized {
-            bytes: 9,
-            may_be_answer: true
-        }]
-    );
+    let item = peer(UsageKind::None).line_items(&Line::Oversized { bytes: 9, may_be_answer: true }, 1);
+    assert_eq!(item, [AgentItem::Oversized { bytes: 9, may_be_answer: true }]);
 }

@@ -18,28 +18,13 @@ pub(super) fn view(mut object: Map<String, Value>) -> Option<ToolCallView> {
     let text = take_text(&mut object);
     let locations = take_locations(&mut object);
     object.retain(|_, value| !value.is_null());
-    let raw = if object.is_empty() {
-        Value::Null
-    } else {
-        Value::Object(object)
-    };
-    Some(ToolCallView {
-        tool_call_id,
-        title,
-        tool_kind,
-        status,
-        text,
-        locations,
-        raw,
-    })
+    let raw = if object.is_empty() { Value::Null } else { Value::Object(object) };
+    Some(ToolCallView { tool_call_id, title, tool_kind, status, text, locations, raw })
 }
 
 /// The choices of a permission request, in the agent's order.
 pub(super) fn options(value: Option<&Value>) -> Vec<ApprovalOption> {
-    let items = value
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(option).collect()
 }
 
@@ -48,10 +33,7 @@ fn option(item: &Value) -> Option<ApprovalOption> {
     let option_id = text("optionId").or_else(|| text("id"))?;
     Some(ApprovalOption {
         option_id: option_id.to_owned(),
-        name: text("name")
-            .or_else(|| text("label"))
-            .unwrap_or(option_id)
-            .to_owned(),
+        name: text("name").or_else(|| text("label")).unwrap_or(option_id).to_owned(),
         kind: text("kind").unwrap_or_default().to_owned(),
     })
 }
@@ -96,18 +78,12 @@ fn content_text(item: &Value) -> (Option<String>, bool) {
 }
 
 fn take_locations(object: &mut Map<String, Value>) -> Vec<String> {
-    let items = object
-        .get("locations")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let items = object.get("locations").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let locations: Vec<String> = items
         .iter()
         .filter_map(|item| item.get("path").unwrap_or(item).as_str().map(str::to_owned))
         .collect();
-    let only_paths = items
-        .iter()
-        .all(|item| item.as_object().is_none_or(|members| members.len() == 1));
+    let only_paths = items.iter().all(|item| item.as_object().is_none_or(|members| members.len() == 1));
     if only_paths && locations.len() == items.len() {
         object.shift_remove("locations");
     }
@@ -121,9 +97,7 @@ mod tests {
     use super::*;
 
     fn viewed(value: Value) -> ToolCallView {
-        let Value::Object(object) = value else {
-            unreachable!()
-        };
+        let Value::Object(object) = value else { unreachable!() };
         view(object).unwrap()
     }
 
@@ -158,10 +132,7 @@ mod tests {
         );
         assert_eq!(call.status, None);
         assert_eq!(call.tool_kind.as_deref(), Some("teleport"));
-        assert_eq!(
-            call.raw,
-            json!({"status": 5, "locations": [{"path": "/a", "line": 3}]})
-        );
+        assert_eq!(call.raw, json!({"status": 5, "locations": [{"path": "/a", "line": 3}]}));
         assert_eq!(call.locations, ["/a"]);
     }
 
@@ -169,10 +140,8 @@ mod tests {
     fn options_keep_their_order_and_unknown_kinds() {
         let raw = json!([{"optionId": "no", "name": "No", "kind": "reject_once"}, {"optionId": "x", "kind": "maybe"}, {"name": "lost"}, 7]);
         let found = options(Some(&raw));
-        let seen: Vec<(&str, &str, &str)> = found
-            .iter()
-            .map(|option| (&*option.option_id, &*option.name, &*option.kind))
-            .collect();
+        let seen: Vec<(&str, &str, &str)> =
+            found.iter().map(|option| (&*option.option_id, &*option.name, &*option.kind)).collect();
         assert_eq!(seen, [("no", "No", "reject_once"), ("x", "x", "maybe")]);
     }
 }

@@ -22,45 +22,27 @@ pub(super) struct Update {
 /// Reads the parameters of a `session/update`.
 pub(super) fn read(params: Value) -> Update {
     let Value::Object(mut params) = params else {
-        return Update {
-            agent_session_id: None,
-            output: other("session/update", params),
-            meta: None,
-        };
+        return Update { agent_session_id: None, output: other("session/update", params), meta: None };
     };
     let agent_session_id = lenient::take_string(&mut params, "sessionId");
     let outer_meta = params.get("_meta").cloned();
     match params.shift_remove("update") {
         Some(Value::Object(update)) => {
             let meta = update.get("_meta").cloned().or(outer_meta);
-            Update {
-                agent_session_id,
-                output: output(update),
-                meta,
-            }
+            Update { agent_session_id, output: output(update), meta }
         }
         Some(update) => {
             params.insert("update".to_owned(), update);
-            Update {
-                agent_session_id,
-                output: other("session/update", Value::Object(params)),
-                meta: None,
-            }
+            Update { agent_session_id, output: other("session/update", Value::Object(params)), meta: None }
         }
-        None => Update {
-            agent_session_id,
-            output: other("session/update", Value::Object(params)),
-            meta: None,
-        },
+        None => {
+            Update { agent_session_id, output: other("session/update", Value::Object(params)), meta: None }
+        }
     }
 }
 
 fn output(update: Map<String, Value>) -> AgentOutput {
-    let kind = update
-        .get("sessionUpdate")
-        .and_then(Value::as_str)
-        .unwrap_or("session/update")
-        .to_owned();
+    let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or("session/update").to_owned();
     match kind.as_str() {
         "agent_message_chunk" => match text_of(update.get("content")) {
             Some(text) => AgentOutput::Message { text },
@@ -79,22 +61,16 @@ fn output(update: Map<String, Value>) -> AgentOutput {
             None => other(&kind, Value::Object(update)),
         },
         "plan" => match update.get("entries") {
-            Some(entries) => AgentOutput::Plan {
-                entries: entries.clone(),
-            },
+            Some(entries) => AgentOutput::Plan { entries: entries.clone() },
             None => other(&kind, Value::Object(update)),
         },
         // Sent in place of `plan` to a client that advertises it; the form with
         // markdown has no entries and is kept whole.
         "plan_update" => match update.get("plan").and_then(|plan| plan.get("entries")) {
-            Some(entries) => AgentOutput::Plan {
-                entries: entries.clone(),
-            },
+            Some(entries) => AgentOutput::Plan { entries: entries.clone() },
             None => other(&kind, Value::Object(update)),
         },
-        "usage_update" => AgentOutput::Usage {
-            raw: Value::Object(update),
-        },
+        "usage_update" => AgentOutput::Usage { raw: Value::Object(update) },
         _ => other(&kind, Value::Object(update)),
     }
 }
@@ -106,10 +82,8 @@ fn text_of(content: Option<&Value>) -> Option<String> {
         Value::String(text) => text.clone(),
         Value::Object(block) => block_text(block)?.to_owned(),
         Value::Array(blocks) => {
-            let texts: Option<Vec<&str>> = blocks
-                .iter()
-                .map(|block| block.as_object().and_then(block_text))
-                .collect();
+            let texts: Option<Vec<&str>> =
+                blocks.iter().map(|block| block.as_object().and_then(block_text)).collect();
             texts?.concat()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => return None,
@@ -123,8 +97,5 @@ fn block_text(block: &Map<String, Value>) -> Option<&str> {
 }
 
 fn other(name: &str, raw: Value) -> AgentOutput {
-    AgentOutput::Other {
-        name: name.to_owned(),
-        raw,
-    }
+    AgentOutput::Other { name: name.to_owned(), raw }
 }

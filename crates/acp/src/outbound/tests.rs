@@ -26,26 +26,21 @@ fn request_of(input: &AgentInput) -> ClientRequest {
 
 #[test]
 fn the_hello_advertises_what_we_serve_and_nothing_else() {
-    let ClientRequest::InitializeRequest(hello) = request_of(&AgentInput::Initialize) else {
-        panic!()
-    };
+    let ClientRequest::InitializeRequest(hello) = request_of(&AgentInput::Initialize) else { panic!() };
     assert_eq!(hello.protocol_version, ProtocolVersion::V1);
     let capabilities = hello.client_capabilities;
     assert!(!capabilities.terminal && !capabilities.fs.read_text_file && !capabilities.fs.write_text_file);
     assert!(capabilities.plan.is_some() && capabilities.subagents.is_some());
     assert!(capabilities.session.unwrap().notices.is_some());
     let info = hello.client_info.unwrap();
-    assert_eq!(
-        (info.name.as_str(), info.version.as_str()),
-        ("rallypoint", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!((info.name.as_str(), info.version.as_str()), ("rallypoint", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn a_session_has_a_folder_and_no_servers() {
-    let ClientRequest::NewSessionRequest(new) = request_of(&AgentInput::NewSession {
-        cwd: "/w/ä b".to_owned(),
-    }) else {
+    let ClientRequest::NewSessionRequest(new) =
+        request_of(&AgentInput::NewSession { cwd: "/w/ä b".to_owned() })
+    else {
         panic!()
     };
     assert_eq!(new.cwd.to_str(), Some("/w/ä b"));
@@ -63,19 +58,9 @@ fn each_part_of_a_prompt_is_a_marked_block() {
         PromptPart::Evidence,
         PromptPart::Frame,
     ];
-    let blocks = parts
-        .map(|part| PromptBlock {
-            part,
-            text: format!("{}\nline", part.as_str()),
-        })
-        .to_vec();
-    let input = AgentInput::Prompt {
-        agent_session_id: "s-1".to_owned(),
-        blocks,
-    };
-    let ClientRequest::PromptRequest(prompt) = request_of(&input) else {
-        panic!()
-    };
+    let blocks = parts.map(|part| PromptBlock { part, text: format!("{}\nline", part.as_str()) }).to_vec();
+    let input = AgentInput::Prompt { agent_session_id: "s-1".to_owned(), blocks };
+    let ClientRequest::PromptRequest(prompt) = request_of(&input) else { panic!() };
     assert_eq!(prompt.session_id, SessionId::new("s-1"));
     let seen: Vec<(String, Value)> = prompt
         .prompt
@@ -86,10 +71,7 @@ fn each_part_of_a_prompt_is_a_marked_block() {
         })
         .collect();
     for (part, (text, mark)) in parts.iter().zip(seen) {
-        assert_eq!(
-            (text, mark),
-            (format!("{}\nline", part.as_str()), Value::from(part.as_str()))
-        );
+        assert_eq!((text, mark), (format!("{}\nline", part.as_str()), Value::from(part.as_str())));
     }
 }
 
@@ -100,14 +82,10 @@ fn an_option_is_set_and_a_cancel_has_no_id() {
         config_id: "mode".to_owned(),
         value: "plan".to_owned(),
     };
-    let ClientRequest::SetSessionConfigOptionRequest(set) = request_of(&input) else {
-        panic!()
-    };
+    let ClientRequest::SetSessionConfigOptionRequest(set) = request_of(&input) else { panic!() };
     assert_eq!(set.config_id.to_string(), "mode");
-    let line: Value = serde_json::from_str(&line_of(&AgentInput::Cancel {
-        agent_session_id: "s".to_owned(),
-    }))
-    .unwrap();
+    let line: Value =
+        serde_json::from_str(&line_of(&AgentInput::Cancel { agent_session_id: "s".to_owned() })).unwrap();
     assert!(line.get("id").is_none());
     let cancel = ClientNotification::from_method_and_params("session/cancel", &line["params"]).unwrap();
     assert!(
@@ -142,10 +120,7 @@ fn a_permission_is_answered_under_the_agents_own_id() {
 #[test]
 fn ids_of_odd_forms_go_back_unchanged() {
     let line = |request_id: &str| {
-        line_of(&AgentInput::RefuseMethod {
-            request_id: request_id.to_owned(),
-            method: "fs/x".to_owned(),
-        })
+        line_of(&AgentInput::RefuseMethod { request_id: request_id.to_owned(), method: "fs/x".to_owned() })
     };
     for id in ["1.50", "12345678901234567890123", "\"\\u0041\""] {
         assert!(line(id).contains(&format!("\"id\":{id},")), "{}", line(id));
@@ -155,14 +130,10 @@ fn ids_of_odd_forms_go_back_unchanged() {
 
 #[test]
 fn a_method_that_is_not_served_is_refused() {
-    let input = AgentInput::RefuseMethod {
-        request_id: "7".to_owned(),
-        method: "fs/read_text_file".to_owned(),
-    };
+    let input =
+        AgentInput::RefuseMethod { request_id: "7".to_owned(), method: "fs/read_text_file".to_owned() };
     let message: JsonRpcMessage<Response<Value>> = serde_json::from_str(&line_of(&input)).unwrap();
-    let Response::Error { id, error } = message.into_inner() else {
-        panic!()
-    };
+    let Response::Error { id, error } = message.into_inner() else { panic!() };
     assert_eq!((id, i32::from(error.code)), (RequestId::Number(7), -32601));
     assert!(error.message.contains("fs/read_text_file"));
 }

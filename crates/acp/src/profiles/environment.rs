@@ -55,8 +55,7 @@ impl Profile {
     /// Whether a variable of this name may reach the agent.
     pub fn allows_variable(&self, name: &str) -> bool {
         let base = BASE_ENVIRONMENT.iter().copied();
-        base.chain(self.env_allow.iter().map(String::as_str))
-            .any(|pattern| matches(pattern, name))
+        base.chain(self.env_allow.iter().map(String::as_str)).any(|pattern| matches(pattern, name))
     }
 
     /// The agent's environment: what it may have of the caller's, then what it is always given.
@@ -72,11 +71,7 @@ impl Profile {
             })
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        environment.extend(
-            self.env_set
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        environment.extend(self.env_set.iter().map(|(name, value)| (name.clone(), value.clone())));
         environment
     }
 }

@@ -41,10 +41,7 @@ pub enum ProfileError {
 
 impl ProfileError {
     fn invalid(name: &str, message: impl ToString) -> Self {
-        Self::Invalid {
-            name: name.to_owned(),
-            message: message.to_string().trim_end().to_owned(),
-        }
+        Self::Invalid { name: name.to_owned(), message: message.to_string().trim_end().to_owned() }
     }
 }
 
@@ -65,17 +62,13 @@ impl Registry {
     /// Keys of the text replace keys of the built-in profile of that name; the
     /// rest stays. Other tables of the text are not looked at.
     pub fn with_overrides(toml_text: &str) -> Result<Self, ProfileError> {
-        let mut text: Table = toml_text
-            .parse()
-            .map_err(|error: toml::de::Error| ProfileError::NotToml {
-                message: error.message().to_owned(),
-            })?;
+        let mut text: Table = toml_text.parse().map_err(|error: toml::de::Error| ProfileError::NotToml {
+            message: error.message().to_owned(),
+        })?;
         match text.remove("profiles") {
             None => Self::built_in(),
             Some(Value::Table(tables)) => Self::with_tables(tables),
-            Some(_) => Err(ProfileError::NotToml {
-                message: "`profiles` is not a table".to_owned(),
-            }),
+            Some(_) => Err(ProfileError::NotToml { message: "`profiles` is not a table".to_owned() }),
         }
     }
 
@@ -96,10 +89,7 @@ impl Registry {
             if let Some(changes) = overrides.remove(*name) {
                 lay_over(&mut table, name, changes)?;
             }
-            let profile = Profile {
-                built_in: true,
-                ..profile(name, table)?
-            };
+            let profile = Profile { built_in: true, ..profile(name, table)? };
             profiles.insert((*name).to_owned(), profile);
         }
         for (name, changes) in overrides {
@@ -125,22 +115,14 @@ fn profile(name: &str, table: Table) -> Result<Profile, ProfileError> {
         .try_into()
         .map_err(|error: toml::de::Error| ProfileError::invalid(name, error.message()))?;
     if !profile.name.is_empty() && profile.name != name {
-        return Err(ProfileError::invalid(
-            name,
-            format!("its `name` says `{}`", profile.name),
-        ));
+        return Err(ProfileError::invalid(name, format!("its `name` says `{}`", profile.name)));
     }
     let is_slug = |text: &str| {
         !text.is_empty()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
     };
     if !is_slug(name) {
-        return Err(ProfileError::invalid(
-            name,
-            "a name has letters, digits, `-`, `_` and `.` only",
-        ));
+        return Err(ProfileError::invalid(name, "a name has letters, digits, `-`, `_` and `.` only"));
     }
     if profile.argv.first().is_none_or(String::is_empty) {
         return Err(ProfileError::invalid(name, "`argv` names no program"));

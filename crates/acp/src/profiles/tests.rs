@@ -26,11 +26,7 @@ fn every_built_in_profile_is_valid_and_named_like_its_file() {
     for profile in registry.list() {
         assert!(profile.built_in, "{}", profile.name);
         assert!(!profile.title.is_empty(), "{}", profile.name);
-        assert!(
-            profile.is_own_program() || profile.install_hint.is_some(),
-            "{}",
-            profile.name
-        );
+        assert!(profile.is_own_program() || profile.install_hint.is_some(), "{}", profile.name);
     }
     assert!(registry.get("scripted").unwrap().hidden);
 }
@@ -40,14 +36,8 @@ fn our_own_program_is_put_in() {
     let registry = Registry::built_in().unwrap();
     let shell = registry.get("shell").unwrap();
     assert!(shell.is_own_program());
-    assert_eq!(
-        shell.argv_with("/usr/bin/rally"),
-        ["/usr/bin/rally", "agent-serve", "shell"]
-    );
-    assert_eq!(
-        registry.get("fast-agent").unwrap().argv_with("x"),
-        ["fast-agent", "acp", "-x"]
-    );
+    assert_eq!(shell.argv_with("/usr/bin/rally"), ["/usr/bin/rally", "agent-serve", "shell"]);
+    assert_eq!(registry.get("fast-agent").unwrap().argv_with("x"), ["fast-agent", "acp", "-x"]);
 }
 
 #[test]
@@ -59,10 +49,7 @@ fn an_override_changes_single_keys_and_adds_profiles() {
     assert_eq!(claude.argv, ["/opt/c"]);
     assert!(claude.trusts_load && claude.built_in);
     let mine = registry.get("mine").unwrap();
-    assert_eq!(
-        (mine.title.as_str(), mine.usage, mine.built_in),
-        ("mine", UsageKind::LastCall, false)
-    );
+    assert_eq!((mine.title.as_str(), mine.usage, mine.built_in), ("mine", UsageKind::LastCall, false));
     assert!(mine.allows_variable("MY_KEY") && !mine.allows_variable("YOUR_KEY"));
 }
 
@@ -93,13 +80,7 @@ fn only_allowed_variables_reach_an_agent() {
         ("AWS_SECRET_ACCESS_KEY", "k"),
     ];
     let names = |name: &str| -> Vec<String> {
-        registry
-            .get(name)
-            .unwrap()
-            .environment(caller)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect()
+        registry.get(name).unwrap().environment(caller).into_iter().map(|(name, _)| name).collect()
     };
     assert_eq!(names("claude"), ["PATH", "LC_ALL", "ANTHROPIC_API_KEY"]);
     assert_eq!(names("codex"), ["PATH", "LC_ALL", "OPENAI_API_KEY", "NO_BROWSER"]);

@@ -14,10 +14,7 @@ fn characters_survive_any_cut_and_bad_bytes_are_replaced() {
     let bytes = "aä✓😀z".as_bytes();
     for first in 0..=bytes.len() {
         for second in first..=bytes.len() {
-            assert_eq!(
-                joined(&[&bytes[..first], &bytes[first..second], &bytes[second..]]),
-                "aä✓😀z"
-            );
+            assert_eq!(joined(&[&bytes[..first], &bytes[first..second], &bytes[second..]]), "aä✓😀z");
         }
     }
     assert_eq!(joined(&[b"a\xff", b"b\xf0\x9f"]), "a\u{fffd}b\u{fffd}");

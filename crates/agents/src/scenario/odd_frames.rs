@@ -7,8 +7,7 @@ use rallypoint_acp::agent_side::Turn;
 pub(super) fn junk(turn: &Turn) {
     turn.client.send_raw(b"\x1b[33mwarning:\x1b[0m cache is cold\n");
     turn.send_message_chunk("between ");
-    turn.client
-        .send_raw(b"\n   \n{\"level\":\"info\",\"id\":1,\"method\":\"GET\"}\n[1,2]\n\"text\"\n");
+    turn.client.send_raw(b"\n   \n{\"level\":\"info\",\"id\":1,\"method\":\"GET\"}\n[1,2]\n\"text\"\n");
     turn.send_message_chunk("the lines");
     turn.client.send_raw(b"{\"jsonrpc\":\"2.0\",\"method\":\n");
 }
@@ -22,12 +21,8 @@ pub(super) fn unknown_kinds(turn: &Turn) {
         "sessionUpdate": "tool_call_update", "toolCallId": "t1", "kind": "teleport", "status": "dreaming",
         "content": [{"type": "sculpture"}], "vendorField": true,
     }));
-    turn.client
-        .notify("vendor/notify", json!({"sessionId": turn.session.session_id}));
-    let said = match turn
-        .client
-        .request("vendor/ask", json!({"anything": "to declare"}))
-    {
+    turn.client.notify("vendor/notify", json!({"sessionId": turn.session.session_id}));
+    let said = match turn.client.request("vendor/ask", json!({"anything": "to declare"})) {
         Ok(_) => "it was answered".to_owned(),
         Err(error) => format!("it was answered with {}", error.code),
     };
@@ -39,14 +34,11 @@ pub(super) fn bad_utf8(turn: &Turn) {
         "sessionId": turn.session.session_id,
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "broken [HERE] text"}},
     }});
-    let (before, after) = frame
-        .to_string()
-        .split_once("HERE")
-        .map_or_else(Default::default, |(before, after)| {
+    let (before, after) =
+        frame.to_string().split_once("HERE").map_or_else(Default::default, |(before, after)| {
             (before.as_bytes().to_vec(), after.as_bytes().to_vec())
         });
-    turn.client
-        .send_raw(&[&before[..], b"\xff\xc3\x28", &after[..], b"\n"].concat());
+    turn.client.send_raw(&[&before[..], b"\xff\xc3\x28", &after[..], b"\n"].concat());
 }
 
 /// Three bytes at a time; a longer character is not cut.

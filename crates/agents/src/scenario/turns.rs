@@ -30,21 +30,9 @@ const LATE: Duration = Duration::from_millis(50);
 const STDERR_BYTES: usize = 1024 * 1024;
 
 const CHOICES: [PermissionChoice<'static>; 3] = [
-    PermissionChoice {
-        id: "never",
-        name: "Reject",
-        kind: "reject_once",
-    },
-    PermissionChoice {
-        id: "always",
-        name: "Allow for this session",
-        kind: "allow_always",
-    },
-    PermissionChoice {
-        id: "once",
-        name: "Allow",
-        kind: "allow_once",
-    },
+    PermissionChoice { id: "never", name: "Reject", kind: "reject_once" },
+    PermissionChoice { id: "always", name: "Allow for this session", kind: "allow_always" },
+    PermissionChoice { id: "once", name: "Allow", kind: "allow_once" },
 ];
 
 /// The agent of one scenario.
@@ -66,11 +54,7 @@ enum Scenario {
     WaitsForFile(PathBuf),
     IgnoresCancel,
     Forks,
-    Counts {
-        file: PathBuf,
-        chunks: u64,
-        milliseconds: u64,
-    },
+    Counts { file: PathBuf, chunks: u64, milliseconds: u64 },
     DoubleAnswer,
     Late,
     JunkLines,
@@ -89,14 +73,12 @@ enum Scenario {
 impl ScenarioAgent {
     pub(super) fn from_args(name: &str, args: &[String]) -> Result<Self, String> {
         let text = |place: usize, what: &str| {
-            args.get(place)
-                .cloned()
-                .ok_or_else(|| format!("scenario `{name}` needs {what}"))
+            args.get(place).cloned().ok_or_else(|| format!("scenario `{name}` needs {what}"))
         };
         let number = |place: usize, default: Option<u64>| match (args.get(place), default) {
-            (Some(digits), _) => digits
-                .parse()
-                .map_err(|_| format!("scenario `{name}`: `{digits}` is no number")),
+            (Some(digits), _) => {
+                digits.parse().map_err(|_| format!("scenario `{name}`: `{digits}` is no number"))
+            }
             (None, Some(default)) => Ok(default),
             (None, None) => Err(format!("scenario `{name}` needs a number")),
         };
@@ -176,10 +158,7 @@ impl Agent for ScenarioAgent {
             Scenario::LoginInPrompt => return Err(login()),
             Scenario::ErrorInPrompt => {
                 let error = RpcError::new(INTERNAL_ERROR, "Internal error");
-                return Err(RpcError {
-                    data: Some(json!({"details": "the model is not there"})),
-                    ..error
-                });
+                return Err(RpcError { data: Some(json!({"details": "the model is not there"})), ..error });
             }
             Scenario::Stops(reason) => {
                 turn.send_message_chunk("as far as I came");
@@ -188,11 +167,9 @@ impl Agent for ScenarioAgent {
             Scenario::WaitsForFile(path) => return Ok(wait_for_file(turn, path)),
             Scenario::IgnoresCancel => tick_for_ever(turn),
             Scenario::Forks => fork(turn)?,
-            Scenario::Counts {
-                file,
-                chunks,
-                milliseconds,
-            } => return count(turn, file, *chunks, *milliseconds),
+            Scenario::Counts { file, chunks, milliseconds } => {
+                return count(turn, file, *chunks, *milliseconds);
+            }
             Scenario::DoubleAnswer => {
                 turn.send_message_chunk("only once");
                 answered_then(turn, |turn| {
@@ -240,10 +217,7 @@ impl Agent for ScenarioAgent {
             }
             Scenario::Usage => {
                 turn.send_message_chunk("counted");
-                return Ok(PromptEnd::Stopped {
-                    stop_reason: "end_turn".to_owned(),
-                    extra: usage(),
-                });
+                return Ok(PromptEnd::Stopped { stop_reason: "end_turn".to_owned(), extra: usage() });
             }
             Scenario::SplitSecret(text) => odd_frames::split(turn, text),
         }
@@ -256,8 +230,7 @@ fn login() -> RpcError {
 }
 
 fn answer(turn: &Turn) {
-    turn.client
-        .answer(&turn.request_id, Ok(json!({"stopReason": "end_turn"})));
+    turn.client.answer(&turn.request_id, Ok(json!({"stopReason": "end_turn"})));
 }
 
 /// Answers and goes on speaking, on a thread of its own: for the server the
@@ -340,13 +313,7 @@ fn count(turn: &Turn, file: &std::path::Path, chunks: u64, milliseconds: u64) ->
         if number < chunks {
             let id = format!("call-{number}");
             turn.send_tool_call(&id, &format!("step {number}"), "other", json!({"step": number}));
-            turn.send_tool_update(
-                &id,
-                ToolUpdate {
-                    status: Some("completed"),
-                    ..ToolUpdate::default()
-                },
-            );
+            turn.send_tool_update(&id, ToolUpdate { status: Some("completed"), ..ToolUpdate::default() });
         }
     }
     Ok(PromptEnd::stopped("end_turn"))

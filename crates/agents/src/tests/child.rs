@@ -25,20 +25,15 @@ impl Number for ExitCode {
     /// An exit code can be compared in its debug form only.
     fn number(self) -> i32 {
         let text = format!("{self:?}");
-        text.chars()
-            .filter(char::is_ascii_digit)
-            .collect::<String>()
-            .parse()
-            .unwrap_or(1)
+        text.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(1)
     }
 }
 
 #[test]
 fn agents_that_die_do_so_with_their_code() {
-    for (name, code, said) in [
-        ("dies-in-prompt", 9, "I have begun"),
-        ("exits-zero-in-prompt", 0, "I have begun"),
-    ] {
+    for (name, code, said) in
+        [("dies-in-prompt", 9, "I have begun"), ("exits-zero-in-prompt", 0, "I have begun")]
+    {
         let mut client = Client::as_child("scenario", &[name]);
         client.open(std::path::Path::new("/"));
         client.send_prompt(&[]);
@@ -90,15 +85,8 @@ fn a_shell_agent_whose_input_ends_leaves_no_command_behind() {
     let mut client = Client::as_child("shell", &[]);
     client.open(folder.path());
     client.send_prompt(&[(PromptPart::Task, "$ echo $$; sleep 60; true")]);
-    let items = client.until(|item| {
-        matches!(
-            item,
-            AgentItem::Output {
-                output: AgentOutput::ToolCallUpdate { .. },
-                ..
-            }
-        )
-    });
+    let items = client
+        .until(|item| matches!(item, AgentItem::Output { output: AgentOutput::ToolCallUpdate { .. }, .. }));
     let pid: i32 = outputs(&items)
         .find_map(|output| match output {
             AgentOutput::ToolCallUpdate { call } => call.text.as_deref()?.trim().parse().ok(),
@@ -115,13 +103,7 @@ fn a_shell_agent_whose_input_ends_leaves_no_command_behind() {
 fn a_signal_ignored_by_a_shell_stays_ignored() {
     // What `ignores-term` relies on.
     let status = Command::new("sh")
-        .args([
-            "-c",
-            "trap '' TERM; exec \"$0\" \"$@\"",
-            "sh",
-            "-c",
-            "kill -TERM $$; exit 7",
-        ])
+        .args(["-c", "trap '' TERM; exec \"$0\" \"$@\"", "sh", "-c", "kill -TERM $$; exit 7"])
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(7));

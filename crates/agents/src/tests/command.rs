@@ -26,19 +26,10 @@ fn the_prompt_goes_in_and_the_output_comes_out() {
     let items = client.until_answer();
     assert_eq!(message(&items), "a goal\n\na task\n\nevidence\n");
     assert_eq!(stop_reason(&items), "end_turn");
-    let (mut client, folder) = command(&[
-        "--arg",
-        "--",
-        "sh",
-        "-c",
-        "pwd; echo \"$1\"; echo aside >&2",
-        "name",
-    ]);
+    let (mut client, folder) =
+        command(&["--arg", "--", "sh", "-c", "pwd; echo \"$1\"; echo aside >&2", "name"]);
     let items = client.prompt("as an argument");
-    let expected = format!(
-        "{}\nas an argument\n\n",
-        folder.path().canonicalize().unwrap().display()
-    );
+    let expected = format!("{}\nas an argument\n\n", folder.path().canonicalize().unwrap().display());
     assert_eq!(message(&items), expected);
     assert_eq!(thought(&items), "aside\n");
 }
@@ -61,10 +52,7 @@ fn a_failure_is_reported_even_behind_an_open_fence() {
         message(&items)
     );
     let report = report(&items);
-    assert_eq!(
-        (report.status, report.reason.as_str()),
-        (ReportedStatus::Failed, "`sh` exited with 4")
-    );
+    assert_eq!((report.status, report.reason.as_str()), (ReportedStatus::Failed, "`sh` exited with 4"));
 }
 
 #[test]
@@ -72,28 +60,14 @@ fn a_program_that_is_not_there_is_a_clear_failure() {
     let (mut client, _folder) = command(&["--", "no-such-program-here"]);
     let report = report(&client.prompt("x"));
     assert_eq!(report.status, ReportedStatus::Failed);
-    assert!(
-        report
-            .reason
-            .starts_with("cannot start `no-such-program-here` in `/"),
-        "{}",
-        report.reason
-    );
+    assert!(report.reason.starts_with("cannot start `no-such-program-here` in `/"), "{}", report.reason);
 }
 
 #[test]
 fn a_cancel_ends_the_program() {
     let (mut client, _folder) = command(&["--", "sh", "-c", "echo begun; sleep 60"]);
     client.send_prompt(&[(PromptPart::Task, "x")]);
-    client.until(|item| {
-        matches!(
-            item,
-            AgentItem::Output {
-                output: AgentOutput::Message { .. },
-                ..
-            }
-        )
-    });
+    client.until(|item| matches!(item, AgentItem::Output { output: AgentOutput::Message { .. }, .. }));
     let started = Instant::now();
     client.cancel();
     assert_eq!(stop_reason(&client.until_answer()), "cancelled");
@@ -102,12 +76,9 @@ fn a_cancel_ends_the_program() {
 
 #[test]
 fn a_command_line_that_cannot_be_used_is_refused() {
-    for (name, args) in [
-        ("command", &["--"][..]),
-        ("command", &["--what"]),
-        ("scripted", &[]),
-        ("nothing", &[]),
-    ] {
+    for (name, args) in
+        [("command", &["--"][..]), ("command", &["--what"]), ("scripted", &[]), ("nothing", &[])]
+    {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let code = crate::serve_on(name, &args, std::io::empty(), std::io::sink());
         assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(2)));

@@ -44,11 +44,7 @@ impl Client {
         let mut line = vec![name.to_owned()];
         line.extend(strings(args));
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "tests::child::serves_when_it_is_a_child",
-                "--nocapture",
-            ])
+            .args(["--exact", "tests::child::serves_when_it_is_a_child", "--nocapture"])
             .env(CHILD_VARIABLE, line.join("\n"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -86,14 +82,7 @@ impl Client {
                 assembler.push(&buffer[..length], &mut take);
             }
         });
-        Self {
-            to: Some(Box::new(to)),
-            items,
-            inputs,
-            seq: 0,
-            session: String::new(),
-            child,
-        }
+        Self { to: Some(Box::new(to)), items, inputs, seq: 0, session: String::new(), child }
     }
 
     pub(super) fn send(&mut self, input: AgentInput) -> u64 {
@@ -111,9 +100,7 @@ impl Client {
 
     pub(super) fn open(&mut self, cwd: &Path) {
         self.hello();
-        self.send(AgentInput::NewSession {
-            cwd: cwd.to_str().unwrap().to_owned(),
-        });
+        self.send(AgentInput::NewSession { cwd: cwd.to_str().unwrap().to_owned() });
         let items = self.until(|item| matches!(item, AgentItem::SessionOpened { .. }));
         match items.last() {
             Some(AgentItem::SessionOpened { agent_session_id, .. }) => {
@@ -124,17 +111,9 @@ impl Client {
     }
 
     pub(super) fn send_prompt(&mut self, blocks: &[(PromptPart, &str)]) -> u64 {
-        let blocks = blocks
-            .iter()
-            .map(|(part, text)| PromptBlock {
-                part: *part,
-                text: (*text).to_owned(),
-            })
-            .collect();
-        self.send(AgentInput::Prompt {
-            agent_session_id: self.session.clone(),
-            blocks,
-        })
+        let blocks =
+            blocks.iter().map(|(part, text)| PromptBlock { part: *part, text: (*text).to_owned() }).collect();
+        self.send(AgentInput::Prompt { agent_session_id: self.session.clone(), blocks })
     }
 
     /// A prompt with one task block, and everything up to its answer.
@@ -144,27 +123,18 @@ impl Client {
     }
 
     pub(super) fn until_answer(&mut self) -> Vec<AgentItem> {
-        self.until(|item| {
-            matches!(
-                item,
-                AgentItem::PromptAnswered { .. } | AgentItem::RequestFailed { .. }
-            )
-        })
+        self.until(|item| matches!(item, AgentItem::PromptAnswered { .. } | AgentItem::RequestFailed { .. }))
     }
 
     pub(super) fn cancel(&mut self) {
-        self.send(AgentInput::Cancel {
-            agent_session_id: self.session.clone(),
-        });
+        self.send(AgentInput::Cancel { agent_session_id: self.session.clone() });
     }
 
     pub(super) fn until(&mut self, is_last: impl Fn(&AgentItem) -> bool) -> Vec<AgentItem> {
         let mut seen = Vec::new();
         loop {
-            let item = self
-                .items
-                .recv_timeout(AT_MOST)
-                .unwrap_or_else(|error| panic!("{error} after {seen:?}"));
+            let item =
+                self.items.recv_timeout(AT_MOST).unwrap_or_else(|error| panic!("{error} after {seen:?}"));
             seen.push(item);
             if seen.last().is_some_and(&is_last) {
                 return seen;
@@ -229,8 +199,6 @@ pub(super) fn stop_reason(items: &[AgentItem]) -> &str {
 /// The report that ends a message.
 pub(super) fn report(items: &[AgentItem]) -> CompletionReport {
     let text = message(items);
-    let (_, block) = text
-        .rsplit_once("```json\n")
-        .unwrap_or_else(|| panic!("no report in {text}"));
+    let (_, block) = text.rsplit_once("```json\n").unwrap_or_else(|| panic!("no report in {text}"));
     serde_json::from_str(block.strip_suffix("```\n").unwrap()).unwrap()
 }

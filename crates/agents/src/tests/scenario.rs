@@ -16,10 +16,7 @@ fn played(args: &[&str]) -> Vec<AgentItem> {
 }
 
 fn junk_lines(items: &[AgentItem]) -> usize {
-    items
-        .iter()
-        .filter(|item| matches!(item, AgentItem::Junk { .. }))
-        .count()
+    items.iter().filter(|item| matches!(item, AgentItem::Junk { .. })).count()
 }
 
 #[test]
@@ -33,11 +30,7 @@ fn ends_are_as_their_names_say() {
         ("bad-utf8", "broken [\u{fffd}\u{fffd}(] text", "end_turn"),
     ] {
         let items = played(&[name]);
-        assert_eq!(
-            (message(&items).as_str(), stop_reason(&items)),
-            (said, reason),
-            "{name}"
-        );
+        assert_eq!((message(&items).as_str(), stop_reason(&items)), (said, reason), "{name}");
     }
     assert_eq!(report(&played(&["claims"])).files_changed, ["src/everything.rs"]);
 }
@@ -55,10 +48,7 @@ fn errors_are_as_their_names_say() {
     client.hello();
     client.send(AgentInput::NewSession { cwd: "/".to_owned() });
     let items = client.until(|item| matches!(item, AgentItem::RequestFailed { .. }));
-    assert!(matches!(
-        items.last(),
-        Some(AgentItem::RequestFailed { code: -32000, .. })
-    ));
+    assert!(matches!(items.last(), Some(AgentItem::RequestFailed { code: -32000, .. })));
 }
 
 #[test]
@@ -66,16 +56,8 @@ fn garbage_is_all_junk() {
     let mut client = Client::on_thread("scenario", &["garbage"]);
     let items = client.rest();
     assert_eq!(junk_lines(&items), items.len());
-    let bytes: u64 = items
-        .iter()
-        .map(|item| {
-            if let AgentItem::Junk { bytes, .. } = item {
-                *bytes
-            } else {
-                0
-            }
-        })
-        .sum();
+    let bytes: u64 =
+        items.iter().map(|item| if let AgentItem::Junk { bytes, .. } = item { *bytes } else { 0 }).sum();
     assert!(bytes > 190 * 1024, "{bytes}");
 }
 
@@ -108,16 +90,8 @@ fn unknown_kinds_are_kept_and_the_request_has_to_be_refused() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(
-        names,
-        ["hologram", "agent_message_chunk", "dreaming", "vendor/notify"]
-    );
-    let Some(AgentItem::UnknownRequest {
-        request_id, method, ..
-    }) = items.last().cloned()
-    else {
-        panic!()
-    };
+    assert_eq!(names, ["hologram", "agent_message_chunk", "dreaming", "vendor/notify"]);
+    let Some(AgentItem::UnknownRequest { request_id, method, .. }) = items.last().cloned() else { panic!() };
     client.send(AgentInput::RefuseMethod { request_id, method });
     assert_eq!(message(&client.until_answer()), "it was answered with -32601");
 }
@@ -129,19 +103,11 @@ fn a_prompt_is_noted_once_before_the_work() {
     client.open(folder.path());
     let items = client.prompt("work");
     assert_eq!(message(&items), "chunk 1 of 3\nchunk 2 of 3\nchunk 3 of 3\n");
-    assert_eq!(
-        outputs(&items)
-            .filter(|output| matches!(output, AgentOutput::ToolCall { .. }))
-            .count(),
-        2
-    );
+    assert_eq!(outputs(&items).filter(|output| matches!(output, AgentOutput::ToolCall { .. })).count(), 2);
     client.prompt("more");
     let notes = std::fs::read_to_string(folder.path().join("notes.txt")).unwrap();
     let expected = format!("{} rallypoint-scenario-", std::process::id());
-    assert_eq!(
-        notes.lines().filter(|line| line.starts_with(&expected)).count(),
-        2
-    );
+    assert_eq!(notes.lines().filter(|line| line.starts_with(&expected)).count(), 2);
 }
 
 #[test]
@@ -166,18 +132,10 @@ fn what_comes_late_still_comes() {
 fn permission_is_asked_with_the_choices_in_odd_order() {
     for name in ["permission", "permission-wait"] {
         let mut client = opened(&[name]);
-        for (choice, said) in [
-            (Some("once"), "the option was once"),
-            (None, "no option was given"),
-        ] {
+        for (choice, said) in [(Some("once"), "the option was once"), (None, "no option was given")] {
             client.send_prompt(&[]);
             let items = client.until(|item| matches!(item, AgentItem::PermissionAsked { .. }));
-            let Some(AgentItem::PermissionAsked {
-                request_id,
-                options,
-                call,
-                ..
-            }) = items.last().cloned()
+            let Some(AgentItem::PermissionAsked { request_id, options, call, .. }) = items.last().cloned()
             else {
                 panic!()
             };
@@ -185,10 +143,7 @@ fn permission_is_asked_with_the_choices_in_odd_order() {
                 (options[0].kind.as_str(), call.title.as_deref()),
                 ("reject_once", Some("touch a file"))
             );
-            client.send(AgentInput::AnswerPermission {
-                request_id,
-                option_id: choice.map(str::to_owned),
-            });
+            client.send(AgentInput::AnswerPermission { request_id, option_id: choice.map(str::to_owned) });
             assert_eq!(message(&client.until_answer()), said);
         }
     }
@@ -209,10 +164,7 @@ fn one_agent_gives_up_its_question_when_cancelled_and_one_waits_for_the_answer()
     let (mut client, _) = ask("permission");
     assert_eq!(stop_reason(&client.until_answer()), "cancelled");
     let (mut client, request_id) = ask("permission-wait");
-    client.send(AgentInput::AnswerPermission {
-        request_id,
-        option_id: None,
-    });
+    client.send(AgentInput::AnswerPermission { request_id, option_id: None });
     assert_eq!(stop_reason(&client.until_answer()), "cancelled");
 }
 
@@ -249,12 +201,7 @@ fn amounts_are_as_asked() {
     assert_eq!(message(&items), "sk-secret-ä-1");
     assert!(outputs(&items).all(|output| matches!(output, AgentOutput::Message { text } if text.len() <= 3)));
     let items = played(&["usage"]);
-    let expected = TokenCounts {
-        input: 1200,
-        output: 300,
-        cache_read: 1000,
-        ..TokenCounts::default()
-    };
+    let expected = TokenCounts { input: 1200, output: 300, cache_read: 1000, ..TokenCounts::default() };
     assert!(
         matches!(items.last(), Some(AgentItem::PromptAnswered { usage: Some(usage), .. }) if *usage == expected)
     );
@@ -275,10 +222,6 @@ fn every_scenario_in_the_list_exists() {
             std::io::empty(),
             std::io::sink(),
         );
-        assert_eq!(
-            format!("{code:?}"),
-            format!("{:?}", std::process::ExitCode::SUCCESS),
-            "{name}"
-        );
+        assert_eq!(format!("{code:?}"), format!("{:?}", std::process::ExitCode::SUCCESS), "{name}");
     }
 }

@@ -30,9 +30,7 @@ fn start(script: &str) -> (Client, tempfile::TempDir) {
 
 fn allow(client: &mut Client, choice: &str) -> Vec<AgentItem> {
     let items = client.until(|item| matches!(item, AgentItem::PermissionAsked { .. }));
-    let Some(AgentItem::PermissionAsked { request_id, .. }) = items.last() else {
-        panic!()
-    };
+    let Some(AgentItem::PermissionAsked { request_id, .. }) = items.last() else { panic!() };
     client.send(AgentInput::AnswerPermission {
         request_id: request_id.clone(),
         option_id: Some(choice.to_owned()),
@@ -47,14 +45,8 @@ fn a_script_does_real_work_and_its_last_turn_repeats() {
     let mut items = allow(&mut client, "allow");
     std::fs::write(folder.path().join("go"), "").unwrap();
     items.extend(client.until_answer());
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("made.txt")).unwrap(),
-        "made\n"
-    );
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("notes/a.md")).unwrap(),
-        "new\n"
-    );
+    assert_eq!(std::fs::read_to_string(folder.path().join("made.txt")).unwrap(), "made\n");
+    assert_eq!(std::fs::read_to_string(folder.path().join("notes/a.md")).unwrap(), "new\n");
     assert_eq!(thought(&items), "hm");
     assert!(message(&items).starts_with("Looking.\n"));
     assert!(
@@ -70,10 +62,7 @@ fn a_script_does_real_work_and_its_last_turn_repeats() {
     assert_eq!(report(&items).files_changed, ["notes/a.md"]);
     for _ in 0..2 {
         let items = client.prompt("more");
-        assert_eq!(
-            (message(&items).as_str(), stop_reason(&items)),
-            ("again", "max_tokens")
-        );
+        assert_eq!((message(&items).as_str(), stop_reason(&items)), ("again", "max_tokens"));
     }
 }
 
@@ -114,9 +103,6 @@ fn a_script_with_mistakes_is_refused() {
         let file = folder.path().join("script.toml");
         std::fs::write(&file, script).unwrap();
         let args = [file.to_str().unwrap().to_owned()];
-        assert!(
-            crate::scripted::ScriptedAgent::from_args(&args).is_err(),
-            "{script}"
-        );
+        assert!(crate::scripted::ScriptedAgent::from_args(&args).is_err(), "{script}");
     }
 }

@@ -36,10 +36,7 @@ fn streamed(items: &[AgentItem], id: &str) -> String {
 fn commands_run_in_the_sessions_folder_and_are_reported_truthfully() {
     let (mut client, folder) = shell();
     let items = client.prompt("Do it:\n$ echo hello > out.txt\n```sh\ncat out.txt\npwd\n```\n");
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("out.txt")).unwrap(),
-        "hello\n"
-    );
+    assert_eq!(std::fs::read_to_string(folder.path().join("out.txt")).unwrap(), "hello\n");
     assert_eq!(stop_reason(&items), "end_turn");
     let all = calls(&items);
     let first = all.first().unwrap();
@@ -49,10 +46,7 @@ fn commands_run_in_the_sessions_folder_and_are_reported_truthfully() {
     );
     assert_eq!(first.status.as_deref(), Some("in_progress"));
     let last = all.last().unwrap();
-    assert_eq!(
-        (last.status.as_deref(), &last.raw["rawOutput"]["exitCode"]),
-        (Some("completed"), &json!(0))
-    );
+    assert_eq!((last.status.as_deref(), &last.raw["rawOutput"]["exitCode"]), (Some("completed"), &json!(0)));
     assert!(streamed(&items, "command-2").starts_with("hello\n/"));
     let text = message(&items);
     assert!(
@@ -78,10 +72,7 @@ fn the_first_failure_stops_and_is_reported_with_its_last_output() {
     assert_eq!(calls(&items).last().unwrap().status.as_deref(), Some("failed"));
     let text = message(&items);
     assert!(text.starts_with("Ran 2 of 3 commands:"), "{text}");
-    assert!(
-        text.contains("exited with 3. Its last output:\n\n    | ```\n    | bad\n"),
-        "{text}"
-    );
+    assert!(text.contains("exited with 3. Its last output:\n\n    | ```\n    | bad\n"), "{text}");
     let report = report(&items);
     assert_eq!(report.status, ReportedStatus::Failed);
     assert!(report.reason.ends_with("exited with 3"), "{}", report.reason);
@@ -111,14 +102,8 @@ fn only_tasks_and_messages_are_acted_on_and_follow_ups_repeat() {
     client.until_answer();
     assert!(touched("task") && !touched("goal") && !touched("evidence"));
     std::fs::remove_file(folder.path().join("task")).unwrap();
-    client.send_prompt(&[
-        (PromptPart::Message, "not good yet"),
-        (PromptPart::Evidence, "$ touch evidence"),
-    ]);
-    assert_eq!(
-        report(&client.until_answer()).test_results[0].command,
-        "touch task"
-    );
+    client.send_prompt(&[(PromptPart::Message, "not good yet"), (PromptPart::Evidence, "$ touch evidence")]);
+    assert_eq!(report(&client.until_answer()).test_results[0].command, "touch task");
     assert!(touched("task") && !touched("evidence"));
 }
 
@@ -137,31 +122,20 @@ fn a_cancel_ends_the_whole_group_and_leaves_no_report() {
     let (mut client, folder) = shell();
     client.send_prompt(&[(PromptPart::Task, "$ sleep 60 & echo $! > pid; echo started; wait")]);
     client.until(|item| matches!(item, AgentItem::Output { output: AgentOutput::ToolCallUpdate { call }, .. } if call.text.is_some()));
-    let pid: i32 = std::fs::read_to_string(folder.path().join("pid"))
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap();
+    let pid: i32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
     let started = Instant::now();
     client.cancel();
     let items = client.until_answer();
     assert_eq!(stop_reason(&items), "cancelled");
     assert_eq!(message(&items), "");
-    assert!(
-        started.elapsed() < Duration::from_millis(1500),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
     assert!(gone(pid));
 }
 
 #[test]
 fn a_command_that_ignores_the_first_signal_is_killed() {
     let (mut client, _folder) = shell();
-    client.send_prompt(&[(
-        PromptPart::Task,
-        "$ trap '' TERM; echo started; while :; do sleep 0.1; done",
-    )]);
+    client.send_prompt(&[(PromptPart::Task, "$ trap '' TERM; echo started; while :; do sleep 0.1; done")]);
     client.until(|item| matches!(item, AgentItem::Output { output: AgentOutput::ToolCallUpdate { call }, .. } if call.text.is_some()));
     let started = Instant::now();
     client.cancel();
@@ -176,16 +150,8 @@ fn something_left_in_the_background_does_not_hold_the_turn() {
     let items = client
         .prompt("$ (while :; do echo noise; sleep 0.05; done) & echo $! > pid\n$ test -d /proc/$(cat pid)");
     assert_eq!(report(&items).status, ReportedStatus::Completed);
-    assert!(
-        started.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        started.elapsed()
-    );
-    let pid: i32 = std::fs::read_to_string(folder.path().join("pid"))
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap();
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    let pid: i32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
     assert!(!gone(pid));
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
 }
@@ -197,26 +163,10 @@ fn much_output_is_streamed_to_a_limit_and_the_message_stays_small() {
     let text = streamed(&items, "command-1");
     assert!(text.starts_with("1\n2\n3\n") && text.contains("bytes of output are not shown]"));
     let total: usize = (1..=400_000_u32).map(|number| number.to_string().len() + 1).sum();
-    let cut: usize = text
-        .rsplit_once("\n[")
-        .unwrap()
-        .1
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let cut: usize = text.rsplit_once("\n[").unwrap().1.split(' ').next().unwrap().parse().unwrap();
     assert_eq!(cut, total - 1024 * 1024);
-    assert!(
-        calls(&items)
-            .iter()
-            .filter_map(|call| call.text.as_ref())
-            .all(|text| text.len() <= 4096)
-    );
-    assert_eq!(
-        calls(&items).last().unwrap().raw["rawOutput"]["outputBytes"],
-        json!(total)
-    );
+    assert!(calls(&items).iter().filter_map(|call| call.text.as_ref()).all(|text| text.len() <= 4096));
+    assert_eq!(calls(&items).last().unwrap().raw["rawOutput"]["outputBytes"], json!(total));
     let text = message(&items);
     assert!(text.len() < 16 * 1024 && text.contains("    | 400000\n") && text.contains("bytes left out]"));
     assert_eq!(report(&items).test_results[0].summary, "400000");
@@ -239,15 +189,8 @@ fn output_arrives_while_the_command_still_runs() {
         PromptPart::Task,
         "$ printf first; while [ ! -e go ]; do sleep 0.02; done; echo second",
     )]);
-    let items = client.until(|item| {
-        matches!(
-            item,
-            AgentItem::Output {
-                output: AgentOutput::ToolCallUpdate { .. },
-                ..
-            }
-        )
-    });
+    let items = client
+        .until(|item| matches!(item, AgentItem::Output { output: AgentOutput::ToolCallUpdate { .. }, .. }));
     assert_eq!(streamed(&items, "command-1"), "first");
     std::fs::write(folder.path().join("go"), "").unwrap();
     assert_eq!(streamed(&client.until_answer(), "command-1"), "second\n");
@@ -258,11 +201,7 @@ fn a_folder_that_is_gone_is_a_failure_that_says_so() {
     let (mut client, folder) = shell();
     drop(folder);
     let items = client.prompt("$ true");
-    assert!(
-        message(&items).contains("cannot run `sh` in `/"),
-        "{}",
-        message(&items)
-    );
+    assert!(message(&items).contains("cannot run `sh` in `/"), "{}", message(&items));
     assert_eq!(report(&items).reason, "`true` exited with 126");
 }
 

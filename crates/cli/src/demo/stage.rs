@@ -162,11 +162,13 @@ fn script_text(without_repair: bool) -> Result<String, Failure> {
             step("say", "The test was run and failed, so my claim was wrong. I repair it now.\n"),
             step("run", REPAIR),
             step("run", "sh test.sh"),
+            step("say", "I corrected a letter in greet.sh, and now the test passes.\n"),
             report("corrected a letter in greet.sh"),
         ])
     };
     let script = Table::from_iter([("turns".to_owned(), Value::Array(vec![claim, again]))]);
-    toml::to_string(&script).map_err(|error| Failure::failed(format!("the demo's script can't be written: {error}")))
+    toml::to_string(&script)
+        .map_err(|error| Failure::failed(format!("the demo's script can't be written: {error}")))
 }
 
 fn turn(steps: Vec<Value>) -> Value {

@@ -162,8 +162,11 @@ mod tests {
             name: "Allow".to_owned(),
             kind: "allow_once".to_owned(),
         };
-        let approval =
-            QuestionKind::Approval { title: "rm x".to_owned(), tool_kind: String::new(), options: vec![option] };
+        let approval = QuestionKind::Approval {
+            title: "rm x".to_owned(),
+            tool_kind: String::new(),
+            options: vec![option],
+        };
         let acceptance = QuestionKind::Acceptance { text: "fine".to_owned() };
         let ask = QuestionKind::Ask { text: "which port".to_owned() };
         let once = Answer::Option { option_id: "once".to_owned() };

@@ -10,25 +10,20 @@ use rallypoint_client::{Client, ClientError, Received};
 use rallypoint_model::event::Event;
 use rallypoint_model::ids::{QuestionId, TaskId};
 use rallypoint_model::refusal::RefusalCode;
-use rallypoint_model::run::RunStatus;
 use rallypoint_model::task::TaskStatus;
-use rallypoint_ops::types::{
-    AnswerInput, Empty, EventPage, EventsInput, StopTaskInput, TaskRef, TaskView,
-};
+use rallypoint_ops::types::{AnswerInput, Empty, EventPage, EventsInput, StopTaskInput, TaskRef, TaskView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::autostart::Connector;
-use crate::failure::{FAILED, Failure, INTERRUPTED, WAITING};
+use crate::failure::{Failure, INTERRUPTED};
 use crate::output::Output;
 use crate::run::asking::{Person, Typed};
+use crate::run::ending;
 use crate::run::request::person;
-use crate::run::task_result;
 use crate::show::live::{Live, Progress};
-use crate::show::narrator::Line;
-use crate::show::task_view;
 
 /// Times that a call is made when the daemon goes away in the middle of it. All calls made here may be repeated.
 const CALL_ATTEMPTS: u32 = 5;
@@ -113,8 +108,7 @@ impl Follower {
         let mut interrupts = signal(SignalKind::interrupt())
             .map_err(|error| Failure::failed(format!("Ctrl-C can't be taken: {error}")))?;
         let input = EventsInput { task_id: Some(self.task), after: Some(0), ..Default::default() };
-        let mut stream =
-            self.connector.client().follow(input).on_reconnect(self.connector.reconnect_hook());
+        let mut stream = self.connector.client().follow(input).on_reconnect(self.connector.reconnect_hook());
         loop {
             tokio::select! {
                 received = stream.next_received() => {
@@ -174,18 +168,20 @@ impl Follower {
             if asked.is_some_and(|asked| task.open_questions.iter().all(|open| open.question_id != asked)) {
                 person.forget();
                 output.talk("it was answered elsewhere");
+                self.live.resume();
             }
             if person.asked().is_none() && !self.stop_asked {
                 let next = task.open_questions.iter().find(|open| !self.given_up.contains(&open.question_id));
                 if let Some(question) = next {
-                    self.live.aside(|| person.ask(question.clone(), output));
+                    self.live.pause();
+                    person.ask(question.clone(), output);
                 }
             }
             if person.asked().is_some() {
                 return Ok(None);
             }
         }
-        let waits = self.person.is_none() && waits_for_a_person(&task);
+        let waits = self.person.is_none() && ending::waits_for_a_person(&task);
         Ok((task.settled || task.exit_code.is_some() || waits).then_some(task))
     }
 
@@ -202,8 +198,9 @@ impl Follower {
             let more = page.next_after.is_some() && !page.items.is_empty();
             for item in page.items {
                 let line = item.to_string();
-                let record = serde_json::from_value(item)
-                    .map_err(|error| ClientError::Protocol(format!("an event has an unknown form: {error}")))?;
+                let record = serde_json::from_value(item).map_err(|error| {
+                    ClientError::Protocol(format!("an event has an unknown form: {error}"))
+                })?;
                 self.show(&Received { record, line }, output)?;
             }
             if !more {
@@ -219,11 +216,15 @@ impl Follower {
         let answer = match typed {
             Typed::Answer(answer) => answer,
             Typed::More(what) | Typed::Unclear(what) => {
-                self.live.aside(|| output.ask(&format!("{what}:")));
+                output.ask(&format!("{what}:"));
                 return Ok(());
             }
         };
-        match self.call::<_, Empty>("question.answer", &AnswerInput { question_id, answer, by: person() }).await {
+        self.live.resume();
+        match self
+            .call::<_, Empty>("question.answer", &AnswerInput { question_id, answer, by: person() })
+            .await
+        {
             Ok(Empty {}) => Ok(()),
             Err(failure) => {
                 // Somebody else was faster, or the daemon does not take it: the work goes on either way.
@@ -248,6 +249,7 @@ impl Follower {
         if let Some(person) = &mut self.person {
             person.forget();
         }
+        self.live.resume();
         self.live.aside(|| output.talk("stopping it, Ctrl-C again leaves it running"));
         let input = StopTaskInput { task_id: self.task, by: person() };
         match self.client().await?.call::<_, TaskView>("task.stop", &input).await {
@@ -262,27 +264,16 @@ impl Follower {
 
     fn finished(&mut self, task: &TaskView, output: &mut Output) -> Result<u8, Failure> {
         let stopped = self.stop_asked && task.status != TaskStatus::Done;
-        let code = if stopped { INTERRUPTED } else { exit_code(task) };
+        let code = if stopped { INTERRUPTED } else { ending::exit_code(task) };
         if output.is_json() {
-            output.json(&task_result::object(task, code))?;
+            output.json(&ending::object(task, code))?;
             return Ok(code);
         }
-        let reply = task.last_reply.as_deref().filter(|reply| Some(*reply) != self.live.last_reply());
-        let at = task.ended_at.or_else(|| task.runs.iter().filter_map(|run| run.ended_at).max());
-        let line = |text: &str| Line { at: at.unwrap_or(task.created_at), who: "rally".to_owned(), text: text.to_owned() };
-        let mut lines: Vec<Line> = reply.into_iter().flat_map(str::lines).map(line).collect();
-        lines.push(line(&format!("{} ({})", task_view::standing(task), task.task_id)));
-        self.live.print(&lines, output)?;
-        if self.hints == Hints::Off {
-            return Ok(code);
-        }
-        for question in &task.open_questions {
-            for line in task_view::question(question) {
+        self.live.print(&ending::lines(task, self.live.last_reply()), output)?;
+        if self.hints == Hints::On {
+            for line in ending::hints(task, code) {
                 output.talk(&line);
             }
-        }
-        if code != 0 {
-            output.talk(&format!("hint: {}", next_step(task)));
         }
         Ok(code)
     }
@@ -292,7 +283,11 @@ impl Follower {
     }
 
     /// A call that may be repeated, over restarts of the daemon.
-    async fn call<I: Serialize, O: DeserializeOwned>(&self, operation: &str, input: &I) -> Result<O, Failure> {
+    async fn call<I: Serialize, O: DeserializeOwned>(
+        &self,
+        operation: &str,
+        input: &I,
+    ) -> Result<O, Failure> {
         let mut client = self.connector.client();
         let mut attempts = 1;
         loop {
@@ -317,32 +312,5 @@ async fn typed(person: &mut Option<Person>) -> String {
 async fn interrupted(signal: &mut Signal) {
     if signal.recv().await.is_none() {
         pending::<()>().await;
-    }
-}
-
-/// Whether all that could still happen waits for an answer.
-fn waits_for_a_person(task: &TaskView) -> bool {
-    let waits = |status: RunStatus| {
-        matches!(status, RunStatus::Terminal | RunStatus::WaitingApproval | RunStatus::WaitingQuestion)
-    };
-    !task.open_questions.is_empty()
-        && matches!(task.status, TaskStatus::Blocked | TaskStatus::WaitingOnUser)
-        && task.runs.iter().all(|run| waits(run.status))
-}
-
-fn exit_code(task: &TaskView) -> u8 {
-    let unsaid = if task.open_questions.is_empty() { FAILED } else { WAITING };
-    task.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(unsaid)
-}
-
-fn next_step(task: &TaskView) -> String {
-    let id = task.task_id;
-    match task.status {
-        TaskStatus::WaitingOnUser | TaskStatus::Blocked if task.open_questions.is_empty() => {
-            format!("`rally task retry {id}` lets it go on, `rally task override {id} …` decides it")
-        }
-        TaskStatus::WaitingOnUser | TaskStatus::Blocked => "`rally question answer …` lets it go on".to_owned(),
-        TaskStatus::Interrupted => format!("`rally task retry {id}` lets it go on"),
-        _ => format!("`rally task show {id}` shows what happened"),
     }
 }

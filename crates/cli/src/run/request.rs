@@ -13,7 +13,9 @@ use crate::failure::Failure;
 /// The request for these arguments; everything but the room.
 pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<CreateTaskInput, Failure> {
     if arguments.goal.trim().is_empty() {
-        return Err(Failure::usage("the goal is empty").with_hint("say what is to be reached: `rally run \"…\"`"));
+        return Err(
+            Failure::usage("the goal is empty").with_hint("say what is to be reached: `rally run \"…\"`")
+        );
     }
     if arguments.check.iter().any(|command| command.trim().is_empty()) {
         return Err(Failure::usage("a `--check` is empty").with_hint("give a command that must exit 0"));
@@ -36,7 +38,10 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
 
 /// Name of the person at the keyboard, as far as the system knows it.
 pub(crate) fn person() -> Option<String> {
-    ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok()).find(|name| !name.trim().is_empty())
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|name| !name.trim().is_empty())
 }
 
 fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
@@ -89,7 +94,8 @@ fn words(line: &str) -> Result<Vec<String>, Failure> {
     }
     words.extend(word);
     let refused = |what: &str| {
-        Failure::usage(format!("`--agent-cmd` {what}")).with_hint("give a program and its arguments in one text")
+        Failure::usage(format!("`--agent-cmd` {what}"))
+            .with_hint("give a program and its arguments in one text")
     };
     match (quote, words.first()) {
         (Some(open), _) => Err(refused(&format!("has a {open} without its end"))),

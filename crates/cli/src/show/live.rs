@@ -89,6 +89,22 @@ impl Live {
         }
     }
 
+    /// Draws no progress while a person types.
+    pub(crate) fn pause(&self) {
+        if let Some(bars) = &self.bars {
+            // As below.
+            let _ = bars.all.clear();
+            bars.all.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    /// Draws it again.
+    pub(crate) fn resume(&self) {
+        if let Some(bars) = &self.bars {
+            bars.all.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
     /// Takes the progress away; the lines stay.
     pub(crate) fn end(&mut self) {
         if let Some(bars) = self.bars.take() {
@@ -136,7 +152,30 @@ impl Bars {
                     bar.finish_and_clear();
                 }
             }
-            _ => {}
+            Event::RunAnswered { .. }
+            | Event::WorldOpened { .. }
+            | Event::RoomCreated { .. }
+            | Event::MessagePosted { .. }
+            | Event::TaskCreated { .. }
+            | Event::TaskStatusChanged { .. }
+            | Event::TaskVerified { .. }
+            | Event::TaskStopRequested { .. }
+            | Event::TaskOverridden { .. }
+            | Event::TriggerRefused { .. }
+            | Event::QuestionOpened { .. }
+            | Event::QuestionClosed { .. }
+            | Event::SessionCreated { .. }
+            | Event::RunCancelRequested { .. }
+            | Event::GenerationStarted { .. }
+            | Event::GenerationMoved { .. }
+            | Event::GenerationOpened { .. }
+            | Event::GenerationInput { .. }
+            | Event::GenerationInputAccepted { .. }
+            | Event::GenerationNoted { .. }
+            | Event::GenerationEnded { .. }
+            | Event::GenerationCleaned { .. }
+            | Event::TurnPlanned { .. }
+            | Event::TurnActionDone { .. } => {}
         }
     }
 

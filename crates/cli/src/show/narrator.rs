@@ -22,6 +22,8 @@ use crate::show::words;
 
 /// Columns of one line of text; more belongs into the task's log.
 const LINE_COLUMNS: usize = 300;
+/// Columns of a title that was told in full before.
+const TITLE_AGAIN: usize = 60;
 /// Lines of a tool's output that a failed call shows.
 const TOOL_LINES: usize = 5;
 
@@ -77,7 +79,12 @@ impl Narrator {
                 self.criteria.extend(criteria.iter().map(|each| (each.id, each.text.clone())));
                 Vec::new()
             }
-            Event::SessionCreated { session_id, session_kind: SessionKind::SubAgent, launch: Some(launch), .. } => {
+            Event::SessionCreated {
+                session_id,
+                session_kind: SessionKind::SubAgent,
+                launch: Some(launch),
+                ..
+            } => {
                 self.labels.insert(*session_id, brief(&launch.label, 24));
                 line(&launch.label, format!("joins as `{}`", launch.profile))
             }
@@ -95,11 +102,13 @@ impl Narrator {
             Event::AgentOutput { generation_id, output, .. } => self.output(at, *generation_id, output),
             Event::RunEnded { run_id, outcome, reason, .. } => self.run_ended(at, *run_id, *outcome, reason),
             Event::QuestionOpened { question, session_id, .. } => {
-                let who = session_id.and_then(|session| self.labels.get(&session)).map_or("rally", String::as_str);
+                let who =
+                    session_id.and_then(|session| self.labels.get(&session)).map_or("rally", String::as_str);
                 line(who, format!("asks: {}", words::question(question)))
             }
             Event::QuestionClosed { status, answer, by, .. } => {
-                let answer = answer.as_ref().map(|answer| format!(", {}", words::answer(answer))).unwrap_or_default();
+                let answer =
+                    answer.as_ref().map(|answer| format!(", {}", words::answer(answer))).unwrap_or_default();
                 line("rally", format!("question {} by {by}{answer}", words::closed(*status)))
             }
             Event::TaskStatusChanged { to, reason, .. } => {
@@ -124,18 +133,31 @@ impl Narrator {
             Event::GenerationCleaned { left, .. } if *left > 0 => {
                 line("rally", format!("{left} processes of an agent could not be ended"))
             }
-            _ => Vec::new(),
+            Event::GenerationCleaned { .. }
+            | Event::TurnActionDone { .. }
+            | Event::SessionCreated { .. }
+            | Event::WorldOpened { .. }
+            | Event::RoomCreated { .. }
+            | Event::TriggerRefused { .. }
+            | Event::RunMoved { .. }
+            | Event::RunAnswered { .. }
+            | Event::RunCancelRequested { .. }
+            | Event::GenerationMoved { .. }
+            | Event::GenerationOpened { .. }
+            | Event::GenerationInput { .. }
+            | Event::GenerationInputAccepted { .. }
+            | Event::GenerationNoted { .. }
+            | Event::GenerationEnded { .. }
+            | Event::TurnPlanned { .. } => Vec::new(),
         }
     }
 
     fn message(&mut self, at: Timestamp, message: &Message) -> Vec<Line> {
         match message.speaker {
-            // A person's own words, and what a sub-agent brings, which was told when it happened.
-            Speaker::User | Speaker::SubAgent => Vec::new(),
-            Speaker::MainAgent | Speaker::System => {
-                if message.speaker == Speaker::MainAgent {
-                    self.last_reply = Some(message.text.clone());
-                }
+            // A person's own words, what a sub-agent brings and what the system notes: each was told when it happened.
+            Speaker::User | Speaker::SubAgent | Speaker::System => Vec::new(),
+            Speaker::MainAgent => {
+                self.last_reply = Some(message.text.clone());
                 text_lines(at, &message.name, &message.text)
             }
         }
@@ -183,7 +205,8 @@ impl Narrator {
         let who = self.who(generation);
         let key = (generation, call.tool_call_id.clone());
         let mut lines = Vec::new();
-        let tool = self.tools.entry(key).or_insert_with(|| Tool { title: String::new(), began: at, ended: false });
+        let tool =
+            self.tools.entry(key).or_insert_with(|| Tool { title: String::new(), began: at, ended: false });
         let title = call.title.as_deref().map(|title| tool_title(title, call.tool_kind.as_deref()));
         if let Some(title) = title.filter(|title| !title.is_empty() && *title != tool.title) {
             // An agent that learns more about its call while it goes on repeats it; once is enough.
@@ -198,7 +221,7 @@ impl Narrator {
             let took = duration::words(at.since(tool.began));
             let failed = call.status.as_deref() == Some("failed");
             let word = if failed { "failed" } else { "finished" };
-            lines.push(Line { at, who: who.clone(), text: format!("{word} after {took}: {}", tool.title) });
+            lines.push(Line { at, who: who.clone(), text: format!("{word} after {took}: {}", brief(&tool.title, TITLE_AGAIN)) });
             if failed {
                 lines.extend(tail_lines(at, &who, call.text.as_deref().unwrap_or_default()));
             }
@@ -213,10 +236,18 @@ impl Narrator {
         outcome: RunOutcome,
         reason: &OutcomeReason,
     ) -> Vec<Line> {
-        let Some(session) = self.sessions_of_runs.get(&run).copied() else { return Vec::new() };
-        let Some(label) = self.labels.get(&session).cloned() else { return Vec::new() };
-        let generations: Vec<GenerationId> =
-            self.sessions_of_generations.iter().filter(|(_, of)| **of == session).map(|(id, _)| *id).collect();
+        let Some(session) = self.sessions_of_runs.get(&run).copied() else {
+            return Vec::new();
+        };
+        let Some(label) = self.labels.get(&session).cloned() else {
+            return Vec::new();
+        };
+        let generations: Vec<GenerationId> = self
+            .sessions_of_generations
+            .iter()
+            .filter(|(_, of)| **of == session)
+            .map(|(id, _)| *id)
+            .collect();
         let mut lines: Vec<Line> =
             generations.into_iter().flat_map(|generation| self.finish_speech(at, generation)).collect();
         let text = match outcome {

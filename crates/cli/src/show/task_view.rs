@@ -1,6 +1,6 @@
 //! One task, whole.
 
-use rallypoint_model::task::{Criterion, Evidence};
+use rallypoint_model::task::{Criterion, Evidence, TaskReason};
 use rallypoint_model::usage::Measured;
 use rallypoint_ops::types::{QuestionView, RunView, SessionView, TaskView};
 
@@ -48,7 +48,10 @@ fn section(lines: &mut Vec<String>, title: &str, content: Vec<String>) {
 /// Status and reason, and what the checks amount to.
 pub(crate) fn standing(task: &TaskView) -> String {
     let mut text = words::status(task.status).to_owned();
-    for more in [task.reason.map(words::reason), task.verdict.map(words::verdict)].into_iter().flatten() {
+    // That it is proven says what the checks amount to.
+    let verdict = task.verdict.filter(|_| task.reason != Some(TaskReason::Proven));
+    let reason = task.reason.map(words::reason);
+    for more in reason.into_iter().chain(verdict.map(words::verdict)) {
         text.push_str(", ");
         text.push_str(more);
     }
@@ -100,7 +103,11 @@ fn outcome(run: &RunView) -> String {
 fn criterion(criterion: &Criterion) -> String {
     let how = words::check(&criterion.check);
     let text = brief(&criterion.text, usize::MAX);
-    if how.contains(text.trim_matches('`')) { brief(&how, usize::MAX) } else { brief(&format!("{text} ({how})"), usize::MAX) }
+    if how.contains(text.trim_matches('`')) {
+        brief(&how, usize::MAX)
+    } else {
+        brief(&format!("{text} ({how})"), usize::MAX)
+    }
 }
 
 /// A table of what was observed.
@@ -128,6 +135,10 @@ pub(crate) fn question(question: &QuestionView) -> Vec<String> {
     let asked = brief(&words::question(&question.question), columns().saturating_sub(4));
     vec![
         format!("{} asks: {asked}", brief(who, 24)),
-        format!("  rally question answer {} {}", question.question_id, words::ways_to_answer(&question.question)),
+        format!(
+            "  rally question answer {} {}",
+            question.question_id,
+            words::ways_to_answer(&question.question)
+        ),
     ]
 }

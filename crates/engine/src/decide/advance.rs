@@ -35,13 +35,17 @@ impl Deciding<'_, '_> {
             .rooms
             .values()
             .find_map(|room| room.mailbox.first().map(|item| (room.id, item.clone())));
-        let Some((room_id, item)) = waiting else { return false };
+        let Some((room_id, item)) = waiting else {
+            return false;
+        };
         self.turn(room_id, &item);
         true
     }
 
     fn turn(&mut self, room_id: RoomId, item: &MailboxItem) {
-        let Some(session_id) = self.room_session(room_id) else { return };
+        let Some(session_id) = self.room_session(room_id) else {
+            return;
+        };
         let run_id = self.queue_run(session_id, RunPurpose::Turn, Vec::new(), Some(item.message_id));
         self.move_run(run_id, RunTrigger::Admitted);
         self.move_run(run_id, RunTrigger::Prompted);
@@ -175,12 +179,18 @@ impl Deciding<'_, '_> {
             );
             return true;
         };
-        let Some(generation) = self.state.generations.get(&generation_id) else { return false };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return false;
+        };
         if generation.status != GenerationStatus::Ready {
             return false;
         }
-        let Some(agent_session_id) = generation.agent_session_id.clone() else { return false };
-        let Some(blocks) = self.state.runs.get(&run_id).map(|run| run.blocks.clone()) else { return false };
+        let Some(agent_session_id) = generation.agent_session_id.clone() else {
+            return false;
+        };
+        let Some(blocks) = self.state.runs.get(&run_id).map(|run| run.blocks.clone()) else {
+            return false;
+        };
         self.input(generation_id, AgentInput::Prompt { agent_session_id, blocks }, Some(run_id));
         self.move_run(run_id, RunTrigger::Prompted)
     }

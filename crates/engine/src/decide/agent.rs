@@ -23,7 +23,9 @@ const STDERR_TAIL_BYTES: usize = 4096;
 
 impl Deciding<'_, '_> {
     pub(crate) fn agent_reported(&mut self, generation_id: GenerationId, report: &AgentReport) -> Outcome {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return Outcome::Stale;
+        };
         if report.cursor < generation.cursor {
             return Outcome::Stale;
         }
@@ -110,7 +112,9 @@ impl Deciding<'_, '_> {
                         generation_id,
                         note: "junk".to_owned(),
                         count: *count,
-                        detail: format!("{bytes} bytes that are no protocol frames, beginning with: {sample}"),
+                        detail: format!(
+                            "{bytes} bytes that are no protocol frames, beginning with: {sample}"
+                        ),
                     },
                 );
                 self.give_up_on_garbage(generation_id);
@@ -153,7 +157,9 @@ impl Deciding<'_, '_> {
     }
 
     fn agent_initialized(&mut self, generation_id: GenerationId, agent: &str) {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return;
+        };
         let asked = generation.inputs.iter().any(|entry| entry.kind == InputKind::NewSession);
         if asked || generation.status != GenerationStatus::Opening {
             return;
@@ -185,7 +191,9 @@ impl Deciding<'_, '_> {
         last_frame: u64,
         output: &rallypoint_model::agent_io::AgentOutput,
     ) {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return;
+        };
         let session_id = generation.session_id;
         let open = self.open_run_of(generation).and_then(|id| self.state.runs.get(&id)).filter(|run| {
             // Before its prompt is in, output belongs to whatever came before.
@@ -211,7 +219,9 @@ impl Deciding<'_, '_> {
         call: &ToolCallView,
         options: &[ApprovalOption],
     ) {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return;
+        };
         let session_id = generation.session_id;
         let asked_before = generation.seen_requests.contains(request_id)
             || self.state.questions.values().any(|question| {
@@ -247,14 +257,23 @@ impl Deciding<'_, '_> {
         match standard(call, options, &workdir) {
             Decision::Take(option_id) => self.input(
                 generation_id,
-                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: Some(option_id) },
+                AgentInput::AnswerPermission {
+                    request_id: request_id.to_owned(),
+                    option_id: Some(option_id),
+                },
                 Some(run_id),
             ),
             Decision::Ask => self.ask_approval(run_id, request_id, call, options),
         }
     }
 
-    fn ask_approval(&mut self, run_id: RunId, request_id: &str, call: &ToolCallView, options: &[ApprovalOption]) {
+    fn ask_approval(
+        &mut self,
+        run_id: RunId,
+        request_id: &str,
+        call: &ToolCallView,
+        options: &[ApprovalOption],
+    ) {
         let tool_kind = call.tool_kind.clone().unwrap_or_else(|| "other".to_owned());
         let title = call.title.clone().unwrap_or_else(|| tool_kind.clone());
         let minutes = self.context.limits.permission_deadline_minutes;
@@ -267,7 +286,12 @@ impl Deciding<'_, '_> {
         if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Running) {
             self.move_run(run_id, RunTrigger::ApprovalAsked);
         }
-        self.route(run_id, crate::consequences::Boundary::Blocked, &format!("asks for permission: {title}"), request_id);
+        self.route(
+            run_id,
+            crate::consequences::Boundary::Blocked,
+            &format!("asks for permission: {title}"),
+            request_id,
+        );
         self.block_task_of(run_id);
     }
 
@@ -279,9 +303,13 @@ impl Deciding<'_, '_> {
         stop_reason: &str,
         usage: Option<TokenCounts>,
     ) {
-        let Some(run_id) = self.run_of_input(generation_id, seq) else { return };
+        let Some(run_id) = self.run_of_input(generation_id, seq) else {
+            return;
+        };
         self.withdraw_run_questions(run_id, "the agent");
-        let Some(aggregate) = self.run_aggregate(run_id) else { return };
+        let Some(aggregate) = self.run_aggregate(run_id) else {
+            return;
+        };
         let scope = self.run_scope(run_id);
         self.emit(
             aggregate,
@@ -317,7 +345,9 @@ impl Deciding<'_, '_> {
                 self.stop_generation(generation_id);
             }
             Some(InputKind::Prompt) => {
-                let Some(run_id) = self.run_of_input(generation_id, seq) else { return };
+                let Some(run_id) = self.run_of_input(generation_id, seq) else {
+                    return;
+                };
                 let cancel = self.state.runs.get(&run_id).and_then(|run| run.cancel.clone());
                 match cancel {
                     Some(cancel) if code == REQUEST_CANCELLED => {
@@ -354,7 +384,9 @@ impl Deciding<'_, '_> {
 
     fn give_up_on_garbage(&mut self, generation_id: GenerationId) {
         let limit = self.context.limits.junk_lines;
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return;
+        };
         let lines = generation.junk_lines;
         let never_spoke = generation.agent_session_id.is_none();
         if lines > limit && never_spoke && generation.status != GenerationStatus::Stopping {
@@ -372,8 +404,14 @@ impl Deciding<'_, '_> {
     }
 
     /// Ends the run that a process works for, if there is one.
-    pub(crate) fn end_open_run(&mut self, generation_id: GenerationId, outcome: RunOutcome, reason: &OutcomeReason) {
-        let run_id = self.state.generations.get(&generation_id).and_then(|generation| self.open_run_of(generation));
+    pub(crate) fn end_open_run(
+        &mut self,
+        generation_id: GenerationId,
+        outcome: RunOutcome,
+        reason: &OutcomeReason,
+    ) {
+        let run_id =
+            self.state.generations.get(&generation_id).and_then(|generation| self.open_run_of(generation));
         if let Some(run_id) = run_id {
             self.finish_run(run_id, outcome, reason.clone());
         }

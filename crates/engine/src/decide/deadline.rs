@@ -6,7 +6,7 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use rallypoint_model::time::Timestamp;
 
 use super::Deciding;
-use crate::due::{run_deadline, setup_deadline, settle_deadline};
+use crate::due::{run_deadline, settle_deadline, setup_deadline};
 use crate::state::TurnCause;
 use crate::text::one_line;
 
@@ -24,7 +24,9 @@ impl Deciding<'_, '_> {
     fn run_deadlines(&mut self, run_id: RunId) {
         let now = self.now();
         let limits = self.context.limits;
-        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
         if run.status == RunStatus::Settling {
             if settle_deadline(self.state, run, limits).is_some_and(|at| at <= now) {
                 self.finish_answered(run_id);
@@ -61,10 +63,18 @@ impl Deciding<'_, '_> {
     }
 
     fn setup_deadline_of(&mut self, run_id: RunId, now: Timestamp) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
-        let Some(session) = self.state.sessions.get(&run.session_id) else { return };
-        let Some(generation) = session.generation_id.and_then(|id| self.state.generations.get(&id)) else { return };
-        let Some((at, limit_ms)) = setup_deadline(session, generation, self.context.limits) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
+        let Some(session) = self.state.sessions.get(&run.session_id) else {
+            return;
+        };
+        let Some(generation) = session.generation_id.and_then(|id| self.state.generations.get(&id)) else {
+            return;
+        };
+        let Some((at, limit_ms)) = setup_deadline(session, generation, self.context.limits) else {
+            return;
+        };
         if at > now {
             return;
         }

@@ -11,7 +11,10 @@ use super::Deciding;
 use crate::state::{Generation, PromptProgress};
 
 impl Deciding<'_, '_> {
-    pub(crate) fn generation_scope(&self, generation_id: GenerationId) -> Option<(Aggregate, rallypoint_model::event::Scope)> {
+    pub(crate) fn generation_scope(
+        &self,
+        generation_id: GenerationId,
+    ) -> Option<(Aggregate, rallypoint_model::event::Scope)> {
         let generation = self.state.generations.get(&generation_id)?;
         let mut scope = self.session_scope(generation.session_id);
         scope.run_id = self
@@ -30,13 +33,17 @@ impl Deciding<'_, '_> {
 
     /// Journals something to be said to a process.
     pub(crate) fn input(&mut self, generation_id: GenerationId, input: AgentInput, run_id: Option<RunId>) {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return;
+        };
         let seq = generation.next_seq();
         self.emit_for_generation(generation_id, Event::GenerationInput { generation_id, seq, input, run_id });
     }
 
     pub(crate) fn generation_launched(&mut self, generation_id: GenerationId) -> Outcome {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return Outcome::Stale;
+        };
         if generation.status != GenerationStatus::Launching {
             return Outcome::Stale;
         }
@@ -63,7 +70,9 @@ impl Deciding<'_, '_> {
     }
 
     pub(crate) fn generation_gone(&mut self, generation_id: GenerationId, end: &GenerationEnd) -> Outcome {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return Outcome::Stale;
+        };
         if !generation.is_live() {
             return Outcome::Stale;
         }
@@ -99,7 +108,9 @@ impl Deciding<'_, '_> {
     }
 
     fn run_lost_its_process(&mut self, run_id: RunId, end: &GenerationEnd, stderr: &str) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
         if run.status == RunStatus::Settling {
             self.finish_answered(run_id);
             return;
@@ -108,7 +119,8 @@ impl Deciding<'_, '_> {
             self.finish_run(run_id, RunOutcome::Killed, cancel.reason);
             return;
         }
-        let provably_not_accepted = matches!(run.prompt, PromptProgress::NotSent | PromptProgress::Journalled);
+        let provably_not_accepted =
+            matches!(run.prompt, PromptProgress::NotSent | PromptProgress::Journalled);
         let attempts_left = run.attempts <= self.context.limits.crash_budget;
         match end {
             GenerationEnd::StartFailed { message } => {
@@ -134,14 +146,17 @@ impl Deciding<'_, '_> {
                 self.finish_run(run_id, RunOutcome::Interrupted, OutcomeReason::Recovery { message });
             }
             GenerationEnd::Rebooted if run.prompt != PromptProgress::NotSent => {
-                let message = "the machine was started anew; whether the prompt had reached the agent is not known";
+                let message =
+                    "the machine was started anew; whether the prompt had reached the agent is not known";
                 self.finish_run(
                     run_id,
                     RunOutcome::Interrupted,
                     OutcomeReason::Recovery { message: message.to_owned() },
                 );
             }
-            GenerationEnd::NeverStarted | GenerationEnd::Lost | GenerationEnd::Rebooted if provably_not_accepted && attempts_left => {
+            GenerationEnd::NeverStarted | GenerationEnd::Lost | GenerationEnd::Rebooted
+                if provably_not_accepted && attempts_left =>
+            {
                 // It never reached an agent, so this is still its first time.
                 self.move_run(run_id, RunTrigger::Requeued);
             }
@@ -158,8 +173,15 @@ impl Deciding<'_, '_> {
         }
     }
 
-    pub(crate) fn generation_cleaned(&mut self, generation_id: GenerationId, swept: u32, left: u32) -> Outcome {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return Outcome::Stale };
+    pub(crate) fn generation_cleaned(
+        &mut self,
+        generation_id: GenerationId,
+        swept: u32,
+        left: u32,
+    ) -> Outcome {
+        let Some(generation) = self.state.generations.get(&generation_id) else {
+            return Outcome::Stale;
+        };
         if generation.status != GenerationStatus::Ended || generation.cleaned.is_some() {
             return Outcome::Stale;
         }

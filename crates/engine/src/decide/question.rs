@@ -25,8 +25,12 @@ impl Deciding<'_, '_> {
         request_id: Option<String>,
         deadline_minutes: u64,
     ) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
-        let (session_id, Some(task_id)) = (run.session_id, run.task_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
+        let (session_id, Some(task_id)) = (run.session_id, run.task_id) else {
+            return;
+        };
         let scope = self.run_scope(run_id);
         self.open(task_id, Some(run_id), Some(session_id), question, request_id, deadline_minutes, scope);
     }
@@ -55,7 +59,15 @@ impl Deciding<'_, '_> {
         self.emit(
             Aggregate::Task(task_id),
             scope,
-            Event::QuestionOpened { question_id, question, task_id, run_id, session_id, request_id, deadline_at },
+            Event::QuestionOpened {
+                question_id,
+                question,
+                task_id,
+                run_id,
+                session_id,
+                request_id,
+                deadline_at,
+            },
         );
     }
 
@@ -66,7 +78,9 @@ impl Deciding<'_, '_> {
         answer: Option<Answer>,
         by: &str,
     ) {
-        let Some(question) = self.state.questions.get(&question_id) else { return };
+        let Some(question) = self.state.questions.get(&question_id) else {
+            return;
+        };
         if question.status != QuestionStatus::Open {
             return;
         }
@@ -101,8 +115,11 @@ impl Deciding<'_, '_> {
         answer: &Answer,
         by: &str,
     ) -> Result<Outcome, Refusal> {
-        let question =
-            self.state.questions.get(&question_id).ok_or_else(|| Refusal::not_found("question", question_id))?;
+        let question = self
+            .state
+            .questions
+            .get(&question_id)
+            .ok_or_else(|| Refusal::not_found("question", question_id))?;
         if question.status != QuestionStatus::Open {
             return Err(Refusal::new(
                 RefusalCode::AlreadyClosed,
@@ -119,7 +136,9 @@ impl Deciding<'_, '_> {
     }
 
     fn answer_approval(&mut self, question: &Question, answer: &Answer, by: &str) -> Result<(), Refusal> {
-        let QuestionKind::Approval { options, .. } = &question.question else { return Ok(()) };
+        let QuestionKind::Approval { options, .. } = &question.question else {
+            return Ok(());
+        };
         let (status, option_id) = match answer {
             Answer::Option { option_id } => {
                 if !options.iter().any(|option| option.option_id == *option_id) {
@@ -133,11 +152,15 @@ impl Deciding<'_, '_> {
                 (QuestionStatus::Answered, Some(option_id.clone()))
             }
             Answer::Allow | Answer::Accept { .. } => {
-                let option = option_of_kind(options, "allow_once").or_else(|| option_of_kind(options, "allow_always"));
+                let option =
+                    option_of_kind(options, "allow_once").or_else(|| option_of_kind(options, "allow_always"));
                 match option {
                     Some(option) => (QuestionStatus::Answered, Some(option.option_id.clone())),
                     None => {
-                        return Err(Refusal::new(RefusalCode::Invalid, "the agent offers no option that allows it"));
+                        return Err(Refusal::new(
+                            RefusalCode::Invalid,
+                            "the agent offers no option that allows it",
+                        ));
                     }
                 }
             }
@@ -158,7 +181,9 @@ impl Deciding<'_, '_> {
     /// Tells the agent and lets its run go on.
     fn settle_approval(&mut self, question: &Question, option_id: Option<String>) {
         let Some(run_id) = question.run_id else { return };
-        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
         let generation_id = run.generation_id;
         if let (Some(generation_id), Some(request_id)) = (generation_id, question.request_id.clone()) {
             self.input(generation_id, AgentInput::AnswerPermission { request_id, option_id }, Some(run_id));
@@ -188,12 +213,20 @@ impl Deciding<'_, '_> {
                     .with_hint("`rally question answer ID --text \"…\"`"));
             }
         };
-        let Some(session_id) = question.session_id else { return Ok(()) };
+        let Some(session_id) = question.session_id else {
+            return Ok(());
+        };
         let can_go_on = self.session_can_go_on(session_id);
         self.close_question(question.id, status, Some(answer.clone()), by);
         self.unblock_task(question.task_id);
         if can_go_on {
-            self.queue_follow_up(session_id, RunPurpose::FollowUp, FollowUpReason::UserMessage, &message, None);
+            self.queue_follow_up(
+                session_id,
+                RunPurpose::FollowUp,
+                FollowUpReason::UserMessage,
+                &message,
+                None,
+            );
         } else {
             self.queue_goal_again(session_id, Some(&message));
         }
@@ -211,7 +244,9 @@ impl Deciding<'_, '_> {
 
     /// A question of one of its runs stops the task until it is answered.
     pub(crate) fn block_task_of(&mut self, run_id: RunId) {
-        let Some(task_id) = self.state.runs.get(&run_id).and_then(|run| run.task_id) else { return };
+        let Some(task_id) = self.state.runs.get(&run_id).and_then(|run| run.task_id) else {
+            return;
+        };
         let status = self.state.tasks.get(&task_id).map(|task| task.status);
         if matches!(status, Some(TaskStatus::Open | TaskStatus::Active | TaskStatus::WaitingOnUser)) {
             self.move_task(task_id, TaskTrigger::SessionBlocked, Some(TaskReason::QuestionAsked));
@@ -232,11 +267,17 @@ impl Deciding<'_, '_> {
             self.close_question(question.id, QuestionStatus::Expired, None, "its deadline");
             match &question.question {
                 QuestionKind::Approval { options, .. } => {
-                    let reject = option_of_kind(options, "reject_once").map(|option| option.option_id.clone());
+                    let reject =
+                        option_of_kind(options, "reject_once").map(|option| option.option_id.clone());
                     self.settle_approval(&question, reject);
                 }
                 QuestionKind::Ask { .. } => {
-                    if self.state.tasks.get(&question.task_id).is_some_and(|task| task.status == TaskStatus::Blocked) {
+                    if self
+                        .state
+                        .tasks
+                        .get(&question.task_id)
+                        .is_some_and(|task| task.status == TaskStatus::Blocked)
+                    {
                         self.move_task(
                             question.task_id,
                             TaskTrigger::AwaitingUser,

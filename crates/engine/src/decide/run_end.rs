@@ -24,7 +24,9 @@ const SUMMARY_CHARS: usize = 2000;
 impl Deciding<'_, '_> {
     /// Ends a run whose agent has answered, by its stop reason.
     pub(crate) fn finish_answered(&mut self, run_id: RunId) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
         let Some(answer) = &run.answer else { return };
         let report = match parse(run.said.last_words()) {
             Found::Report(report) => Some(report),
@@ -46,7 +48,9 @@ impl Deciding<'_, '_> {
 
     /// Gives a run its one outcome. A run that has one keeps it.
     pub(crate) fn finish_run(&mut self, run_id: RunId, outcome: RunOutcome, reason: OutcomeReason) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
         if run.status == RunStatus::Terminal {
             return;
         }
@@ -66,7 +70,9 @@ impl Deciding<'_, '_> {
             reference
         });
         self.withdraw_run_questions(run_id, "the end of its run");
-        let Some(aggregate) = self.run_aggregate(run_id) else { return };
+        let Some(aggregate) = self.run_aggregate(run_id) else {
+            return;
+        };
         let scope = self.run_scope(run_id);
         self.emit(
             aggregate,
@@ -127,9 +133,15 @@ impl Deciding<'_, '_> {
 
     /// One durable message per target room, unless the cap says otherwise.
     pub(crate) fn route(&mut self, run_id: RunId, boundary: Boundary, body: &str, source: &str) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
-        let Some(session) = self.state.sessions.get(&run.session_id) else { return };
-        let (Some(origin), Some(launch)) = (session.origin.clone(), session.launch.clone()) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
+        let Some(session) = self.state.sessions.get(&run.session_id) else {
+            return;
+        };
+        let (Some(origin), Some(launch)) = (session.origin.clone(), session.launch.clone()) else {
+            return;
+        };
         let session_id = session.id;
         let task_id = session.task_id;
         let cap = self.context.limits.round_trip_cap;
@@ -194,7 +206,12 @@ impl Deciding<'_, '_> {
                 in_reply_to: Some(origin.message_id),
                 task_id,
                 metadata: Value::Object(map),
-                delivery_key: Some(delivery_key(session_id, &format!("{run_id}:{source}"), event, target.room_id)),
+                delivery_key: Some(delivery_key(
+                    session_id,
+                    &format!("{run_id}:{source}"),
+                    event,
+                    target.room_id,
+                )),
                 turn,
             });
         }
@@ -211,7 +228,8 @@ impl Deciding<'_, '_> {
         outcome: RunOutcome,
         reason: &OutcomeReason,
     ) {
-        let Some(origin) = self.state.sessions.get(&session_id).and_then(|session| session.origin.clone()) else {
+        let Some(origin) = self.state.sessions.get(&session_id).and_then(|session| session.origin.clone())
+        else {
             return;
         };
         let label = self
@@ -223,7 +241,11 @@ impl Deciding<'_, '_> {
             .unwrap_or_default();
         let how = if outcome == RunOutcome::Killed { "had to be ended by force" } else { "was cancelled" };
         let partial = self.state.runs.get(&run_id).is_some_and(|run| run.result.is_some());
-        let kept = if partial { format!("; what it said is kept: `rally result get {run_id}`") } else { String::new() };
+        let kept = if partial {
+            format!("; what it said is kept: `rally result get {run_id}`")
+        } else {
+            String::new()
+        };
         self.post(Post {
             room_id: origin.task_room_id,
             speaker: Voice::System,
@@ -232,7 +254,12 @@ impl Deciding<'_, '_> {
             in_reply_to: Some(origin.message_id),
             task_id: Some(task_id),
             metadata: json!({ "taskId": task_id, "runId": run_id }),
-            delivery_key: Some(delivery_key(session_id, &format!("{run_id}:end"), "stopped", origin.task_room_id)),
+            delivery_key: Some(delivery_key(
+                session_id,
+                &format!("{run_id}:end"),
+                "stopped",
+                origin.task_room_id,
+            )),
             turn: None,
         });
     }
@@ -246,7 +273,9 @@ impl Deciding<'_, '_> {
         reason: &OutcomeReason,
         blocked_by_itself: bool,
     ) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
         if task.status.is_terminal() || self.state.task_has_open_run(task) {
             return;
         }
@@ -285,8 +314,12 @@ impl Deciding<'_, '_> {
     }
 
     fn continue_or_wait(&mut self, run_id: RunId, task_id: TaskId) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
-        let Some(session_id) = self.state.runs.get(&run_id).map(|run| run.session_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
+        let Some(session_id) = self.state.runs.get(&run_id).map(|run| run.session_id) else {
+            return;
+        };
         let budget_left = task.corrective_rounds < task.corrective_limit;
         if budget_left && task.stop_requested_by.is_none() && self.session_can_go_on(session_id) {
             if task.status != TaskStatus::Active {

@@ -16,11 +16,15 @@ use crate::router::sub_agent_entity;
 impl Deciding<'_, '_> {
     /// Starts the sub-agent that a task asks for at this place. Its origin is frozen here.
     pub(crate) fn spawn_agent(&mut self, task_id: TaskId, index: u32) -> Result<SessionId, String> {
-        let Some(task) = self.state.tasks.get(&task_id) else { return Err("the task is gone".to_owned()) };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return Err("the task is gone".to_owned());
+        };
         let Some(launch) = task.agents.get(index as usize).cloned() else {
             return Err(format!("the task asks for no sub-agent number {index}"));
         };
-        let Some(world) = self.state.world.clone() else { return Err("there is no world".to_owned()) };
+        let Some(world) = self.state.world.clone() else {
+            return Err("there is no world".to_owned());
+        };
         let Some(message_id) = task.origin_message_id else {
             return Err("the task has no message to answer".to_owned());
         };
@@ -40,7 +44,12 @@ impl Deciding<'_, '_> {
         let entity_id = sub_agent_entity(&world.main_agent_id.to_string(), session_id);
         self.emit(
             Aggregate::Session(session_id),
-            Scope { task_id: Some(task_id), room_id: Some(room_id), session_id: Some(session_id), run_id: None },
+            Scope {
+                task_id: Some(task_id),
+                room_id: Some(room_id),
+                session_id: Some(session_id),
+                run_id: None,
+            },
             Event::SessionCreated {
                 session_id,
                 session_key: format!("agent:{}:subagent:{session_id}", launch.agent_id),
@@ -70,13 +79,17 @@ impl Deciding<'_, '_> {
 
     /// The goal again, in a new conversation, because a person asked for it.
     pub(crate) fn queue_goal_again(&mut self, session_id: SessionId, extra: Option<&str>) {
-        let Some(session) = self.state.sessions.get(&session_id) else { return };
+        let Some(session) = self.state.sessions.get(&session_id) else {
+            return;
+        };
         let (Some(task_id), Some(origin), Some(launch)) =
             (session.task_id, session.origin.clone(), session.launch.clone())
         else {
             return;
         };
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
         let task_text = match (extra, &launch.task) {
             (Some(extra), Some(task)) => Some(format!("{task}\n\n{extra}")),
             (Some(extra), None) => Some(format!("{}\n\n{extra}", task.goal)),
@@ -105,9 +118,8 @@ impl Deciding<'_, '_> {
     ) -> RunId {
         let run_id = RunId(self.context.ids.next_uuid());
         let session = self.state.sessions.get(&session_id);
-        let predecessor = session.and_then(|session| {
-            session.queue.last().copied().or(session.open_run).or(session.last_run)
-        });
+        let predecessor = session
+            .and_then(|session| session.queue.last().copied().or(session.open_run).or(session.last_run));
         let scope = Scope { run_id: Some(run_id), ..self.session_scope(session_id) };
         self.emit(
             Aggregate::Session(session_id),
@@ -144,7 +156,9 @@ impl Deciding<'_, '_> {
 
     /// Whether something can be said to this session in the conversation it has.
     pub(crate) fn session_can_go_on(&self, session_id: SessionId) -> bool {
-        let Some(session) = self.state.sessions.get(&session_id) else { return false };
+        let Some(session) = self.state.sessions.get(&session_id) else {
+            return false;
+        };
         if session.stopped || session.capped {
             return false;
         }
@@ -160,7 +174,8 @@ impl Deciding<'_, '_> {
         text: &str,
         by: &str,
     ) -> Result<Outcome, Refusal> {
-        let session = self.state.sessions.get(&session_id).ok_or_else(|| Refusal::not_found("session", session_id))?;
+        let session =
+            self.state.sessions.get(&session_id).ok_or_else(|| Refusal::not_found("session", session_id))?;
         let Some(task_id) = session.task_id else {
             return Err(Refusal::new(RefusalCode::Invalid, "a room's own session takes no messages"));
         };

@@ -26,11 +26,7 @@ impl Deciding<'_, '_> {
         }
         let runs = task.runs.clone();
         let scope = self.task_scope(task_id);
-        self.emit(
-            Aggregate::Task(task_id),
-            scope,
-            Event::TaskStopRequested { task_id, by: by.to_owned() },
-        );
+        self.emit(Aggregate::Task(task_id), scope, Event::TaskStopRequested { task_id, by: by.to_owned() });
         let reason = OutcomeReason::StopAsked { by: by.to_owned() };
         for run_id in runs {
             self.cancel_run(run_id, by, &reason);
@@ -51,14 +47,18 @@ impl Deciding<'_, '_> {
     /// Cancels a run without an outcome: at once where no agent has its prompt,
     /// else by asking the agent, with a deadline.
     pub(crate) fn cancel_run(&mut self, run_id: RunId, by: &str, reason: &OutcomeReason) {
-        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else {
+            return;
+        };
         if !run.is_open() || run.cancel.is_some() || run.status == RunStatus::Settling {
             return;
         }
         let session_id = run.session_id;
         let generation_id = self.state.sessions.get(&session_id).and_then(|session| session.generation_id);
         let with_agent = run.input_seq.is_some();
-        let Some(aggregate) = self.run_aggregate(run_id) else { return };
+        let Some(aggregate) = self.run_aggregate(run_id) else {
+            return;
+        };
         let scope = self.run_scope(run_id);
         self.emit(
             aggregate,
@@ -70,17 +70,23 @@ impl Deciding<'_, '_> {
                 OutcomeReason::Deadline { .. } => RunOutcome::TimedOut,
                 _ => RunOutcome::Cancelled,
             };
-            let was_starting = self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Starting);
+            let was_starting =
+                self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Starting);
             self.finish_run(run_id, outcome, reason.clone());
             if was_starting && let Some(generation_id) = generation_id {
                 self.stop_generation(generation_id);
             }
             return;
         }
-        let Some(generation_id) = generation_id else { return };
+        let Some(generation_id) = generation_id else {
+            return;
+        };
         self.answer_open_approvals_cancelled(run_id);
-        let agent_session_id =
-            self.state.generations.get(&generation_id).and_then(|generation| generation.agent_session_id.clone());
+        let agent_session_id = self
+            .state
+            .generations
+            .get(&generation_id)
+            .and_then(|generation| generation.agent_session_id.clone());
         if let Some(agent_session_id) = agent_session_id {
             self.input(generation_id, AgentInput::Cancel { agent_session_id }, Some(run_id));
         }
@@ -111,7 +117,9 @@ impl Deciding<'_, '_> {
 
     /// Ends a session for good: queued runs too.
     pub(crate) fn end_session(&mut self, session_id: SessionId, reason: &OutcomeReason, outcome: RunOutcome) {
-        let Some(session) = self.state.sessions.get(&session_id) else { return };
+        let Some(session) = self.state.sessions.get(&session_id) else {
+            return;
+        };
         let queued = session.queue.clone();
         let generation_id = session.generation_id;
         for run_id in queued {

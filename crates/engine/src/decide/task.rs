@@ -70,7 +70,9 @@ impl Deciding<'_, '_> {
         if self.context.unique_keys == UniqueKeys::Ignored {
             return Ok(None);
         }
-        let Some(key) = &create.idempotency_key else { return Ok(None) };
+        let Some(key) = &create.idempotency_key else {
+            return Ok(None);
+        };
         match self.state.keys.get(key) {
             Some(KeyedFact::Task { id }) => {
                 let same = self.state.tasks.get(id).is_none_or(|task| task.goal == create.goal);
@@ -84,9 +86,10 @@ impl Deciding<'_, '_> {
                     .with_hint("use a new key for a new task"))
                 }
             }
-            Some(KeyedFact::Message { .. }) => {
-                Err(Refusal::new(RefusalCode::KeyReused, format!("the key `{key}` was used before for a message")))
-            }
+            Some(KeyedFact::Message { .. }) => Err(Refusal::new(
+                RefusalCode::KeyReused,
+                format!("the key `{key}` was used before for a message"),
+            )),
             None => Ok(None),
         }
     }
@@ -128,7 +131,10 @@ impl Deciding<'_, '_> {
         if waiting.saturating_add(create.agents.len()) > limits.queue_depth as usize {
             return Err(Refusal {
                 code: RefusalCode::Limit,
-                message: format!("{waiting} runs wait already, the limit `queueDepth` is {}", limits.queue_depth),
+                message: format!(
+                    "{waiting} runs wait already, the limit `queueDepth` is {}",
+                    limits.queue_depth
+                ),
                 hint: Some("try again when some have started".to_owned()),
                 retryable: true,
             });
@@ -136,7 +142,12 @@ impl Deciding<'_, '_> {
         Ok(())
     }
 
-    pub(crate) fn retry_task(&mut self, task_id: TaskId, by: &str, text: Option<&str>) -> Result<Outcome, Refusal> {
+    pub(crate) fn retry_task(
+        &mut self,
+        task_id: TaskId,
+        by: &str,
+        text: Option<&str>,
+    ) -> Result<Outcome, Refusal> {
         let task = self.state.tasks.get(&task_id).ok_or_else(|| Refusal::not_found("task", task_id))?;
         let trigger = match task.status {
             TaskStatus::WaitingOnUser | TaskStatus::Blocked => TaskTrigger::Retrying,
@@ -229,7 +240,9 @@ impl Deciding<'_, '_> {
 
     /// A system entry of a task in its room.
     pub(crate) fn tell_task(&mut self, task_id: TaskId, text: &str, turn: TurnCause) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
         let post = Post {
             room_id: task.origin_room_id,
             speaker: Voice::System,
@@ -262,8 +275,12 @@ impl Deciding<'_, '_> {
         message: &str,
         evidence: Option<&str>,
     ) {
-        let Some(session) = self.state.sessions.get(&session_id) else { return };
-        let (Some(task_id), Some(origin)) = (session.task_id, session.origin.clone()) else { return };
+        let Some(session) = self.state.sessions.get(&session_id) else {
+            return;
+        };
+        let (Some(task_id), Some(origin)) = (session.task_id, session.origin.clone()) else {
+            return;
+        };
         let goal = self.state.tasks.get(&task_id).map(|task| task.goal.clone()).unwrap_or_default();
         let blocks = follow_up(&FollowUp {
             reason,

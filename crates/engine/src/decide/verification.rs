@@ -44,7 +44,9 @@ pub fn verdict(criteria: &[Criterion], evidence: &[Evidence], newer_than: Option
 impl Deciding<'_, '_> {
     /// The last run completed: the result is to be checked, or was accepted beforehand.
     pub(crate) fn completion_reported(&mut self, task_id: TaskId) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
         let (acceptance, by) = (task.acceptance, task.requested_by.clone());
         let nothing_to_check = task.criteria.is_empty();
         if !self.move_task(task_id, TaskTrigger::CompletionReported, None) {
@@ -62,7 +64,9 @@ impl Deciding<'_, '_> {
     }
 
     pub(crate) fn verified(&mut self, task_id: TaskId, round: u32, evidence: &[Evidence]) -> Outcome {
-        let Some(task) = self.state.tasks.get(&task_id) else { return Outcome::Stale };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return Outcome::Stale;
+        };
         let current = task.status == TaskStatus::Validating
             && task.verification_due
             && round == task.rounds.saturating_add(1);
@@ -77,7 +81,11 @@ impl Deciding<'_, '_> {
             }
             Verdict::Failed => self.validation_failed(task_id),
             Verdict::Inconclusive => {
-                self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::VerificationInconclusive));
+                self.move_task(
+                    task_id,
+                    TaskTrigger::AwaitingUser,
+                    Some(TaskReason::VerificationInconclusive),
+                );
                 self.ask_acceptance(task_id);
             }
             Verdict::NeedsPerson => {
@@ -89,7 +97,9 @@ impl Deciding<'_, '_> {
     }
 
     fn record_round(&mut self, task_id: TaskId, round: u32, evidence: Vec<Evidence>, verdict: Verdict) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
         let unmet = unmet(&task.criteria, &evidence);
         let text = round_words(&task.criteria, &evidence, verdict);
         let scope = self.task_scope(task_id);
@@ -103,11 +113,11 @@ impl Deciding<'_, '_> {
 
     /// Back to work while rounds are left, else a person must look.
     fn validation_failed(&mut self, task_id: TaskId) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
-        let session_id = task
-            .last_completed_run
-            .and_then(|run| self.state.runs.get(&run))
-            .map(|run| run.session_id);
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
+        let session_id =
+            task.last_completed_run.and_then(|run| self.state.runs.get(&run)).map(|run| run.session_id);
         let rounds_left = task.corrective_rounds < task.corrective_limit && task.stop_requested_by.is_none();
         let can_go_on = session_id.is_some_and(|session_id| self.session_can_go_on(session_id));
         if rounds_left && can_go_on {
@@ -121,7 +131,9 @@ impl Deciding<'_, '_> {
     }
 
     fn ask_acceptance(&mut self, task_id: TaskId) {
-        let Some(task) = self.state.tasks.get(&task_id) else { return };
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
         let open: Vec<String> = unmet(&task.criteria, &task.evidence);
         let text = if open.is_empty() { "accept this result".to_owned() } else { open.join("; ") };
         self.open_task_question(task_id, QuestionKind::Acceptance { text });
@@ -151,7 +163,8 @@ impl Deciding<'_, '_> {
             }
         };
         let status = if passed { QuestionStatus::Answered } else { QuestionStatus::Declined };
-        let (criteria, before, round) = (task.criteria.clone(), task.evidence.clone(), task.rounds.saturating_add(1));
+        let (criteria, before, round) =
+            (task.criteria.clone(), task.evidence.clone(), task.rounds.saturating_add(1));
         let machine_unsure = task.verdict == Some(Verdict::Inconclusive);
         self.close_question(question.id, status, Some(answer.clone()), by);
         if machine_unsure && passed {
@@ -168,7 +181,9 @@ impl Deciding<'_, '_> {
         }
         let now = self.now();
         let mut evidence = before;
-        for criterion in criteria.iter().filter(|criterion| matches!(criterion.check, CriterionCheck::Human { .. })) {
+        for criterion in
+            criteria.iter().filter(|criterion| matches!(criterion.check, CriterionCheck::Human { .. }))
+        {
             evidence.push(Evidence {
                 id: EvidenceId(self.context.ids.next_uuid()),
                 criterion_id: criterion.id,
@@ -286,7 +301,10 @@ mod tests {
 
     #[test]
     fn cannot_tell_is_not_a_pass_and_a_failure_beats_a_person() {
-        assert_eq!(verdict(&[command(1)], &[seen(1, EvidenceResult::Inconclusive, 1)], None), Verdict::Inconclusive);
+        assert_eq!(
+            verdict(&[command(1)], &[seen(1, EvidenceResult::Inconclusive, 1)], None),
+            Verdict::Inconclusive
+        );
         assert_eq!(
             verdict(&[command(1), human(2)], &[seen(1, EvidenceResult::Failed, 1)], None),
             Verdict::Failed

@@ -85,11 +85,7 @@ fn dispatch(frame_type: u8, payload: &[u8], waiters: &Waiters, doorbell: &watch:
     if frame_type == DOORBELL {
         if let Some((spool_end, exited)) = decode_doorbell(payload) {
             doorbell.send_if_modified(|current| {
-                let next = Doorbell {
-                    spool_end,
-                    exited,
-                    closed: current.closed,
-                };
+                let next = Doorbell { spool_end, exited, closed: current.closed };
                 std::mem::replace(current, next) != next
             });
         }

@@ -106,9 +106,7 @@ impl From<RequestError> for StartError {
             RequestError::Refused(Refusal::AlreadyStarted { process }) => {
                 StartError::AlreadyStarted { process }
             }
-            RequestError::Refused(refusal) => StartError::Refused {
-                message: describe(&refusal),
-            },
+            RequestError::Refused(refusal) => StartError::Refused { message: describe(&refusal) },
             RequestError::Unexpected(message) => StartError::Refused { message },
         }
     }
@@ -128,9 +126,7 @@ impl From<RequestError> for SendError {
                 SendError::Overloaded { pending_bytes }
             }
             RequestError::Refused(Refusal::SpoolFull { message }) => SendError::SpoolFull { message },
-            RequestError::Refused(refusal) => SendError::Refused {
-                message: describe(&refusal),
-            },
+            RequestError::Refused(refusal) => SendError::Refused { message: describe(&refusal) },
         }
     }
 }
@@ -144,9 +140,7 @@ impl From<RequestError> for ControlError {
             RequestError::Refused(Refusal::NotStarted) => ControlError::NotStarted,
             RequestError::Refused(Refusal::StillRunning) => ControlError::StillRunning,
             RequestError::Refused(Refusal::TreeLeft { left }) => ControlError::TreeLeft { left },
-            RequestError::Refused(refusal) => ControlError::Refused {
-                message: describe(&refusal),
-            },
+            RequestError::Refused(refusal) => ControlError::Refused { message: describe(&refusal) },
         }
     }
 }

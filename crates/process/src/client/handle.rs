@@ -79,9 +79,7 @@ pub struct ShimHandle {
 impl ShimHandle {
     /// Attaches to the shim of a folder and takes it over from any older daemon. Waits up to five seconds.
     pub async fn attach(folder: &Path, epoch: u64) -> Result<(ShimHandle, Attached), AttachError> {
-        timeout(ANSWER_WAIT, connect_and_attach(folder, epoch))
-            .await
-            .unwrap_or(Err(AttachError::Timeout))
+        timeout(ANSWER_WAIT, connect_and_attach(folder, epoch)).await.unwrap_or(Err(AttachError::Timeout))
     }
 
     /// Attaches to a shim that was just launched: waits up to five seconds for it to listen.
@@ -99,9 +97,8 @@ impl ShimHandle {
 
     /// Starts the agent; only once in the life of a shim. Waits up to 15 seconds.
     pub async fn start(&self, spec: StartSpec) -> Result<AgentProcess, StartError> {
-        let payload = serde_json::to_vec(&spec).map_err(|error| StartError::Other {
-            message: error.to_string(),
-        })?;
+        let payload =
+            serde_json::to_vec(&spec).map_err(|error| StartError::Other { message: error.to_string() })?;
         if payload.len() > FRAME_MAX_BYTES {
             let message = format!("the command and its environment exceed {FRAME_MAX_BYTES} bytes");
             return Err(StartError::Refused { message });
@@ -121,15 +118,9 @@ impl ShimHandle {
     /// Hands over input; `Ok` once it is in the spool. The first number is 1, and repeating one does no harm.
     pub async fn send(&self, seq: u64, bytes: Vec<u8>) -> Result<(), SendError> {
         if bytes.len() > INPUT_MAX_BYTES {
-            return Err(SendError::TooLong {
-                bytes: bytes.len(),
-                limit: INPUT_MAX_BYTES,
-            });
+            return Err(SendError::TooLong { bytes: bytes.len(), limit: INPUT_MAX_BYTES });
         }
-        match self
-            .request(RequestKind::Send, &[&seq.to_le_bytes(), &bytes], ANSWER_WAIT)
-            .await?
-        {
+        match self.request(RequestKind::Send, &[&seq.to_le_bytes(), &bytes], ANSWER_WAIT).await? {
             Reply::Taken => Ok(()),
             other => Err(unexpected(&other).into()),
         }
@@ -188,10 +179,7 @@ impl ShimHandle {
         let frame = encode_frame(kind.request_type(), parts);
         let exchange = async {
             let request = Request { kind, frame, waiter };
-            self.requests
-                .send(request)
-                .await
-                .map_err(|_| RequestError::Closed)?;
+            self.requests.send(request).await.map_err(|_| RequestError::Closed)?;
             answer.await.map_err(|_| RequestError::Closed)
         };
         match timeout(wait, exchange).await {
@@ -204,15 +192,9 @@ impl ShimHandle {
 
 async fn connect_and_attach(folder: &Path, epoch: u64) -> Result<(ShimHandle, Attached), AttachError> {
     let mut stream = connect(folder).await?;
-    let request = AttachRequest {
-        version: PROTOCOL_VERSION,
-        epoch,
-    };
+    let request = AttachRequest { version: PROTOCOL_VERSION, epoch };
     let payload = serde_json::to_vec(&request).map_err(|error| AttachError::Protocol(error.to_string()))?;
-    stream
-        .write_all(&encode_frame(RequestKind::Attach.request_type(), &[&payload]))
-        .await
-        .map_err(lost)?;
+    stream.write_all(&encode_frame(RequestKind::Attach.request_type(), &[&payload])).await.map_err(lost)?;
     let mut buffer = Vec::new();
     let (frame_type, payload) = loop {
         match take_frame(&mut buffer, FRAME_MAX_BYTES) {
@@ -226,37 +208,21 @@ async fn connect_and_attach(folder: &Path, epoch: u64) -> Result<(ShimHandle, At
         }
     };
     if frame_type != RequestKind::Attach.reply_type() {
-        return Err(AttachError::Protocol(format!(
-            "a frame of type {frame_type} instead of the answer"
-        )));
+        return Err(AttachError::Protocol(format!("a frame of type {frame_type} instead of the answer")));
     }
     let reply = serde_json::from_slice(&payload).map_err(|error| AttachError::Protocol(error.to_string()))?;
     let (attached, spool_end) = match reply {
-        Reply::Attached {
-            last_input_seq,
-            started,
-            exited,
-            spool_end,
-        } => (
-            Attached {
-                last_input_seq,
-                started,
-                exited,
-            },
-            spool_end,
-        ),
-        Reply::Refused {
-            reason: Refusal::Epoch { highest },
-        } => return Err(AttachError::Refused { epoch: highest }),
+        Reply::Attached { last_input_seq, started, exited, spool_end } => {
+            (Attached { last_input_seq, started, exited }, spool_end)
+        }
+        Reply::Refused { reason: Refusal::Epoch { highest } } => {
+            return Err(AttachError::Refused { epoch: highest });
+        }
         Reply::Refused { reason } => return Err(AttachError::Protocol(describe(&reason))),
         other => return Err(AttachError::Protocol(format!("{other:?} instead of the answer"))),
     };
     let (requests, incoming) = mpsc::channel(REQUESTS_MAX);
-    let first = Doorbell {
-        spool_end,
-        exited: attached.exited.is_some(),
-        closed: false,
-    };
+    let first = Doorbell { spool_end, exited: attached.exited.is_some(), closed: false };
     let (ring, doorbell) = watch::channel(first);
     spawn_tasks(stream.into_split(), buffer, incoming, ring);
     Ok((ShimHandle { requests, doorbell }, attached))
@@ -264,11 +230,7 @@ async fn connect_and_attach(folder: &Path, epoch: u64) -> Result<(ShimHandle, At
 
 /// Connects through the opened folder: its own path may be longer than a socket's may be.
 async fn connect(folder: &Path) -> Result<UnixStream, AttachError> {
-    let opened = open(
-        folder,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
+    let opened = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let opened = opened.map_err(|error| lost(error.into()))?;
     let path = format!("/proc/self/fd/{}/{SOCKET_FILE}", opened.as_raw_fd());
     let stream = UnixStream::connect(path).await.map_err(lost)?;

@@ -42,10 +42,7 @@ pub fn launch_shim_with_environment(
     if Handle::try_current().is_err() {
         return Err(LaunchError::NoRuntime);
     }
-    let folder_failed = |source| LaunchError::Folder {
-        path: folder.to_path_buf(),
-        source,
-    };
+    let folder_failed = |source| LaunchError::Folder { path: folder.to_path_buf(), source };
     // The shim's working folder is another than ours.
     let folder = absolute(folder).map_err(folder_failed)?;
     let program = if program.components().count() > 1 {
@@ -53,17 +50,9 @@ pub fn launch_shim_with_environment(
     } else {
         program.to_path_buf()
     };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .map_err(folder_failed)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(folder_failed)?;
     set_permissions(&folder, Permissions::from_mode(0o700)).map_err(folder_failed)?;
-    let log = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(folder.join(LOG_FILE));
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(LOG_FILE));
     let log = log.map_err(folder_failed)?;
     let child = Command::new(&program)
         .arg("shim")
@@ -77,10 +66,7 @@ pub fn launch_shim_with_environment(
         .stderr(log)
         .kill_on_drop(false)
         .spawn()
-        .map_err(|source| LaunchError::Spawn {
-            path: program.clone(),
-            source,
-        })?;
+        .map_err(|source| LaunchError::Spawn { path: program.clone(), source })?;
     // It cannot have been waited for yet, so it has a pid. Dropping it hands it to tokio's queue of orphans.
     Ok(child.id().unwrap_or_default())
 }

@@ -39,32 +39,20 @@ pub fn shim_is_gone(folder: &Path) -> Result<bool, io::Error> {
 
 /// Takes the folder's lock and forbids it to every shim, for ever. Blocks for two small writes to disk.
 pub fn revoke(folder: &Path) -> Result<RevokeGuard, RevokeError> {
-    let failed = |source| RevokeError::Io {
-        folder: folder.to_path_buf(),
-        source,
-    };
+    let failed = |source| RevokeError::Io { folder: folder.to_path_buf(), source };
     let options = || {
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         options
     };
     let lock = options().open(folder.join(LOCK_FILE)).map_err(failed)?;
     if !try_lock(&lock).map_err(failed)? {
-        return Err(RevokeError::Held {
-            folder: folder.to_path_buf(),
-        });
+        return Err(RevokeError::Held { folder: folder.to_path_buf() });
     }
     // On disk before an outcome is declared on the strength of it.
     let revoked = options().open(folder.join(REVOKED_FILE)).map_err(failed)?;
     revoked.sync_all().map_err(failed)?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(failed)?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
     Ok(RevokeGuard { _lock: lock })
 }
 

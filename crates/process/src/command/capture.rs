@@ -46,10 +46,7 @@ struct Kept {
 
 impl Capture {
     pub(super) fn new(reader: Receiver, keep_bytes: usize) -> Self {
-        Capture {
-            reader: Some(reader),
-            kept: Kept::new(keep_bytes),
-        }
+        Capture { reader: Some(reader), kept: Kept::new(keep_bytes) }
     }
 
     /// May be dropped half-way and called again; nothing is lost in between.
@@ -120,10 +117,7 @@ mod tests {
             kept.push(piece);
         }
         let captured = kept.finish();
-        assert_eq!(
-            (captured.head.as_str(), captured.tail.as_str(), captured.cut_bytes),
-            ("abc", "hij", 4)
-        );
+        assert_eq!((captured.head.as_str(), captured.tail.as_str(), captured.cut_bytes), ("abc", "hij", 4));
         assert_eq!(captured.text(), "abc\n[4 bytes cut]\nhij");
     }
 
@@ -132,9 +126,6 @@ mod tests {
         let mut kept = Kept::new(5);
         kept.push("aaé".as_bytes());
         let captured = kept.finish();
-        assert_eq!(
-            (captured.head.as_str(), captured.tail.as_str(), captured.cut_bytes),
-            ("aaé", "", 0)
-        );
+        assert_eq!((captured.head.as_str(), captured.tail.as_str(), captured.cut_bytes), ("aaé", "", 0));
     }
 }

@@ -75,10 +75,7 @@ impl Agent {
         };
         // `exec` reports a missing folder and a missing program alike, so the folder is looked at first.
         if !spec.cwd.is_absolute() || !spec.cwd.is_dir() || access(&spec.cwd, Access::EXEC_OK).is_err() {
-            return Err((
-                StartFailure::BadCwd,
-                format!("`{}` is no folder to work in", spec.cwd.display()),
-            ));
+            return Err((StartFailure::BadCwd, format!("`{}` is no folder to work in", spec.cwd.display())));
         }
         let mut command = Command::new(program);
         command
@@ -91,30 +88,16 @@ impl Agent {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .map_err(|error| classify(program, &spec.cwd, &error))?;
+        let mut child = command.spawn().map_err(|error| classify(program, &spec.cwd, &error))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // The handle is dropped without waiting: the loop reaps every child, this one among them. It cannot be
         // reaped before this point, so its start time can be read even if it has already ended.
-        let process = ProcessIdentity::of(child.id()).unwrap_or(ProcessIdentity {
-            pid: child.id(),
-            start_time: 0,
-        });
-        let agent = Agent {
-            spec,
-            process,
-            input: Input::new(stdin),
-            stdout,
-            stderr,
-            end: AgentEnd::Running,
-        };
+        let process =
+            ProcessIdentity::of(child.id()).unwrap_or(ProcessIdentity { pid: child.id(), start_time: 0 });
+        let agent = Agent { spec, process, input: Input::new(stdin), stdout, stderr, end: AgentEnd::Running };
         agent.make_pipes_non_blocking().map_err(|error| {
             agent.signal_group(Signal::Kill);
-            (
-                StartFailure::Other,
-                format!("the agent's pipes cannot be used: {error}"),
-            )
+            (StartFailure::Other, format!("the agent's pipes cannot be used: {error}"))
         })?;
         Ok(agent)
     }
@@ -152,13 +135,7 @@ impl Agent {
 
 impl Input {
     fn new(pipe: Option<ChildStdin>) -> Self {
-        Input {
-            pipe,
-            pending: VecDeque::new(),
-            written: 0,
-            pending_bytes: 0,
-            closing: false,
-        }
+        Input { pipe, pending: VecDeque::new(), written: 0, pending_bytes: 0, closing: false }
     }
 
     pub(super) fn is_open(&self) -> bool {

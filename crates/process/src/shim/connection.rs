@@ -58,9 +58,7 @@ impl Connection {
         Some(Connection {
             id,
             stream,
-            stage: Stage::New {
-                until: now + ATTACH_WAIT,
-            },
+            stage: Stage::New { until: now + ATTACH_WAIT },
             incoming: Vec::new(),
             outgoing: Vec::new(),
         })
@@ -71,8 +69,7 @@ impl Connection {
         match self.stream.read(buffer) {
             Ok(0) => Err(ConnectionLost),
             Ok(count) => {
-                self.incoming
-                    .extend_from_slice(buffer.get(..count).unwrap_or_default());
+                self.incoming.extend_from_slice(buffer.get(..count).unwrap_or_default());
                 Ok(())
             }
             Err(error) if is_transient(&error) => Ok(()),
@@ -121,10 +118,8 @@ impl Connection {
 
     /// Writes the last replies before the shim ends.
     pub(super) fn flush(mut self) {
-        let prepared = self
-            .stream
-            .set_nonblocking(false)
-            .and_then(|()| self.stream.set_write_timeout(Some(FLUSH_WAIT)));
+        let prepared =
+            self.stream.set_nonblocking(false).and_then(|()| self.stream.set_write_timeout(Some(FLUSH_WAIT)));
         if prepared.is_ok() {
             // The peer sees the connection end either way.
             let _ = self.stream.write_all(&self.outgoing);
@@ -133,8 +128,5 @@ impl Connection {
 }
 
 fn is_transient(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-    )
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

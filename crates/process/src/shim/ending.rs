@@ -113,9 +113,7 @@ impl Server {
     fn ownerless_limit(&self) -> Option<Instant> {
         let generation = self.generation.as_ref()?;
         let counts = self.attached.is_none() && self.ending.after == After::Stay;
-        counts
-            .then(|| self.ownerless_since.checked_add(generation.ownerless_max))
-            .flatten()
+        counts.then(|| self.ownerless_since.checked_add(generation.ownerless_max)).flatten()
     }
 
     /// SIGTERM now, SIGKILL after the grace period; then stay for the daemon, or leave.
@@ -143,9 +141,7 @@ impl Server {
     /// Answers once the tree is gone.
     pub(super) fn kill_requested(&mut self, id: ConnectionId) -> Option<Reply> {
         if self.generation.is_none() {
-            return Some(Reply::Refused {
-                reason: Refusal::NotStarted,
-            });
+            return Some(Reply::Refused { reason: Refusal::NotStarted });
         }
         self.ending.kill_waiters.push(id);
         self.start_killing(Instant::now());
@@ -159,9 +155,7 @@ impl Server {
             return Some(Reply::Done);
         };
         if generation.agent.end == AgentEnd::Running && !self.ending.under_way() {
-            return Some(Reply::Refused {
-                reason: Refusal::StillRunning,
-            });
+            return Some(Reply::Refused { reason: Refusal::StillRunning });
         }
         if matches!(self.ending.killing, Killing::Over { left } if left > 0) {
             // What was stuck then may be gone by now.
@@ -271,9 +265,7 @@ impl Server {
             }
             Killing::Over { left } => {
                 self.ending.killing = Killing::No;
-                self.answer_finish(&Reply::Refused {
-                    reason: Refusal::TreeLeft { left },
-                });
+                self.answer_finish(&Reply::Refused { reason: Refusal::TreeLeft { left } });
                 if must_leave {
                     self.leave = Some(ExitCode::FAILURE);
                 }

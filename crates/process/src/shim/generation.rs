@@ -77,15 +77,9 @@ impl Generation {
     }
 
     pub(super) fn agent_ended(&mut self, status: WaitStatus) {
-        let status = ExitStatus {
-            code: status.exit_status(),
-            signal: status.terminating_signal(),
-        };
+        let status = ExitStatus { code: status.exit_status(), signal: status.terminating_signal() };
         self.agent.input.abandon();
-        self.agent.end = AgentEnd::Draining {
-            status,
-            until: Instant::now() + DRAIN_AFTER_EXIT,
-        };
+        self.agent.end = AgentEnd::Draining { status, until: Instant::now() + DRAIN_AFTER_EXIT };
     }
 
     /// The exit is the last record of the agent's: it is written once its output has ended or will not end.

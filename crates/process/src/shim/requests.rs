@@ -35,10 +35,7 @@ impl Server {
             RequestKind::Kill => self.kill_requested(id),
             RequestKind::Finish => self.finish_requested(id),
             RequestKind::Recall => Some(Reply::Recalled {
-                spec: self
-                    .generation
-                    .as_ref()
-                    .map(|generation| generation.agent.spec.clone()),
+                spec: self.generation.as_ref().map(|generation| generation.agent.spec.clone()),
             }),
         };
         if let Some(reply) = reply {
@@ -59,20 +56,15 @@ impl Server {
             Err(error) => return malformed(&error),
         };
         if request.version != PROTOCOL_VERSION {
-            return refused(Refusal::Version {
-                supported: PROTOCOL_VERSION,
-            });
+            return refused(Refusal::Version { supported: PROTOCOL_VERSION });
         }
         if request.epoch < self.highest_epoch {
-            return refused(Refusal::Epoch {
-                highest: self.highest_epoch,
-            });
+            return refused(Refusal::Epoch { highest: self.highest_epoch });
         }
         self.highest_epoch = request.epoch;
         // Before the answer: once the new daemon knows the last input, no older one may add to it. Connections that
         // have not attached are newer and may be the next.
-        self.connections
-            .retain(|connection| connection.id == id || connection.stage != Stage::Attached);
+        self.connections.retain(|connection| connection.id == id || connection.stage != Stage::Attached);
         if let Some(connection) = self.connections.iter_mut().find(|connection| connection.id == id) {
             connection.stage = Stage::Attached;
         }
@@ -89,9 +81,7 @@ impl Server {
 
     fn start(&mut self, payload: &[u8]) -> Reply {
         if let Some(generation) = &self.generation {
-            return refused(Refusal::AlreadyStarted {
-                process: generation.agent.process,
-            });
+            return refused(Refusal::AlreadyStarted { process: generation.agent.process });
         }
         let spec: StartSpec = match serde_json::from_slice(payload) {
             Ok(spec) => spec,
@@ -124,13 +114,8 @@ impl Server {
             "argv0": agent.spec.argv.first(),
         });
         journal.record(RecordKind::Start, record.to_string().as_bytes());
-        self.generation = Some(Generation {
-            agent,
-            journal,
-            hard_deadline,
-            ownerless_max,
-            last_input_seq: 0,
-        });
+        self.generation =
+            Some(Generation { agent, journal, hard_deadline, ownerless_max, last_input_seq: 0 });
         Reply::Started { process }
     }
 
@@ -146,9 +131,7 @@ impl Server {
             return refused(Refusal::NotStarted);
         };
         let Some(seq) = payload.first_chunk::<8>().map(|seq| u64::from_le_bytes(*seq)) else {
-            return refused(Refusal::Malformed {
-                message: "input without a sequence number".to_owned(),
-            });
+            return refused(Refusal::Malformed { message: "input without a sequence number".to_owned() });
         };
         let expected = generation.last_input_seq + 1;
         if seq == 0 || seq > expected {
@@ -167,9 +150,7 @@ impl Server {
         payload.drain(..8);
         let pending_bytes = agent.input.pending_bytes;
         if pending_bytes > 0 && pending_bytes + payload.len() > PENDING_INPUT_MAX_BYTES {
-            return refused(Refusal::Overloaded {
-                pending_bytes: pending_bytes as u64,
-            });
+            return refused(Refusal::Overloaded { pending_bytes: pending_bytes as u64 });
         }
         if let Err(message) = generation.journal.record_input(seq, &payload) {
             return refused(Refusal::SpoolFull { message });
@@ -207,7 +188,5 @@ fn refused(reason: Refusal) -> Reply {
 }
 
 fn malformed(error: &serde_json::Error) -> Reply {
-    refused(Refusal::Malformed {
-        message: error.to_string(),
-    })
+    refused(Refusal::Malformed { message: error.to_string() })
 }

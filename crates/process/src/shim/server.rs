@@ -124,10 +124,7 @@ impl Server {
         };
         let state = (generation.journal.end(), generation.exit_in_spool().is_some());
         let attached = self.attached;
-        let connection = self
-            .connections
-            .iter_mut()
-            .find(|connection| Some(connection.id) == attached);
+        let connection = self.connections.iter_mut().find(|connection| Some(connection.id) == attached);
         if let Some(connection) = connection
             && self.rung != Some(state)
             && !connection.has_outgoing()
@@ -200,10 +197,7 @@ impl Server {
                 return Vec::new();
             }
         }
-        let ready = sources
-            .into_iter()
-            .zip(&polled)
-            .filter(|(_, fd)| !fd.revents().is_empty());
+        let ready = sources.into_iter().zip(&polled).filter(|(_, fd)| !fd.revents().is_empty());
         ready.map(|(source, _)| source).collect()
     }
 
@@ -280,18 +274,14 @@ impl Server {
         // Non-blocking: ends with an error once nobody waits.
         while let Ok((stream, _)) = self.listener.accept() {
             if self.connections.len() >= CONNECTIONS_MAX {
-                let idle = self
-                    .connections
-                    .iter()
-                    .find(|connection| connection.stage != Stage::Attached);
+                let idle = self.connections.iter().find(|connection| connection.stage != Stage::Attached);
                 if let Some(id) = idle.map(|connection| connection.id) {
                     self.drop_connection(id);
                 }
             }
             let id = ConnectionId(self.next_connection);
             self.next_connection += 1;
-            self.connections
-                .extend(Connection::accept(id, stream, Instant::now()));
+            self.connections.extend(Connection::accept(id, stream, Instant::now()));
         }
     }
 

@@ -40,13 +40,8 @@ pub(crate) enum SetupError {
 
 pub(super) fn prepare(folder: &Path, options: ShimOptions) -> Result<Server, SetupError> {
     std::env::set_current_dir(folder).map_err(|source| failed("enter the folder", source))?;
-    let lock = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(LOCK_FILE);
+    let lock =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(LOCK_FILE);
     let lock = lock.map_err(|source| failed("open the lock file", source))?;
     take_lock(&lock)?;
     // Looked at under the lock: whoever revokes holds it while writing the file.

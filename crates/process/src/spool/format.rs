@@ -123,10 +123,7 @@ pub(super) fn encode_record_header(
 
 pub(super) fn encode_segment_header() -> [u8; SEGMENT_HEADER_BYTES] {
     let mut header = [0; SEGMENT_HEADER_BYTES];
-    for (slot, byte) in header
-        .iter_mut()
-        .zip(MAGIC.into_iter().chain(FORMAT_VERSION.to_le_bytes()))
-    {
+    for (slot, byte) in header.iter_mut().zip(MAGIC.into_iter().chain(FORMAT_VERSION.to_le_bytes())) {
         *slot = byte;
     }
     header

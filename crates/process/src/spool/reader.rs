@@ -55,11 +55,7 @@ impl SpoolReader {
     /// Fails when the position is in a segment that is gone or after everything written; a spool that does not exist
     /// yet is fine for position 0.
     pub fn open(folder: &Path, position: u64) -> Result<Self, SpoolError> {
-        let mut reader = SpoolReader {
-            folder: folder.to_path_buf(),
-            position,
-            segment: None,
-        };
+        let mut reader = SpoolReader { folder: folder.to_path_buf(), position, segment: None };
         reader.find_segment()?;
         Ok(reader)
     }
@@ -99,19 +95,11 @@ impl SpoolReader {
     /// Opens the segment that holds the position and skips its header; `false` when it is not written yet.
     fn find_segment(&mut self) -> Result<bool, SpoolError> {
         let starts = list_segments(&self.folder)?;
-        let Some(start) = starts
-            .iter()
-            .rev()
-            .find(|start| **start <= self.position)
-            .copied()
-        else {
+        let Some(start) = starts.iter().rev().find(|start| **start <= self.position).copied() else {
             return if self.position == 0 && starts.is_empty() {
                 Ok(false)
             } else {
-                Err(SpoolError::Removed {
-                    position: self.position,
-                    oldest: starts.first().copied(),
-                })
+                Err(SpoolError::Removed { position: self.position, oldest: starts.first().copied() })
             };
         };
         let is_newest = starts.last() == Some(&start);
@@ -120,10 +108,7 @@ impl SpoolReader {
 
     fn open_segment(&mut self, start: u64, is_newest: bool) -> Result<bool, SpoolError> {
         let path = segment_path(&self.folder, start);
-        let failed = |source| SpoolError::Io {
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| SpoolError::Io { path: path.clone(), source };
         let file = File::open(&path).map_err(failed)?;
         let mut header = [0; SEGMENT_HEADER_BYTES];
         match file.read_exact_at(&mut header, 0) {
@@ -141,10 +126,7 @@ impl SpoolReader {
         match decode_segment_header(&header) {
             Some(FORMAT_VERSION) => {}
             Some(version) => {
-                return Err(SpoolError::UnsupportedVersion {
-                    position: start,
-                    version,
-                });
+                return Err(SpoolError::UnsupportedVersion { position: start, version });
             }
             None => return Err(corrupt(start, "not a spool segment")),
         }
@@ -157,18 +139,9 @@ impl SpoolReader {
             return Err(corrupt(self.position, "the position lies in a segment's header"));
         }
         if self.position > end {
-            return Err(SpoolError::BeyondEnd {
-                position: self.position,
-                end,
-            });
+            return Err(SpoolError::BeyondEnd { position: self.position, end });
         }
-        self.segment = Some(Segment {
-            file,
-            start,
-            buffer: Vec::new(),
-            consumed: 0,
-            filled: 0,
-        });
+        self.segment = Some(Segment { file, start, buffer: Vec::new(), consumed: 0, filled: 0 });
         Ok(true)
     }
 
@@ -179,10 +152,7 @@ impl SpoolReader {
             return Ok(None);
         };
         let (folder, start) = (&self.folder, segment.start);
-        let failed = |source| SpoolError::Io {
-            path: segment_path(folder, start),
-            source,
-        };
+        let failed = |source| SpoolError::Io { path: segment_path(folder, start), source };
         let header = segment.peek(position, RECORD_HEADER_BYTES).map_err(failed)?;
         let Some(header) = header.and_then(RecordHeader::decode) else {
             return Ok(None);
@@ -234,11 +204,7 @@ impl SpoolReader {
         };
         segment.forget();
         let path = segment_path(&self.folder, segment.start);
-        let length = segment
-            .file
-            .metadata()
-            .map_err(|source| SpoolError::Io { path, source })?
-            .len();
+        let length = segment.file.metadata().map_err(|source| SpoolError::Io { path, source })?.len();
         let end = segment.start + length;
         if !segment_path(&self.folder, end).exists() {
             return Ok(false);
@@ -279,11 +245,7 @@ impl Segment {
         self.consumed += count;
         if self.buffer.len() > READ_AHEAD_BYTES && self.filled - self.consumed <= READ_AHEAD_BYTES {
             // A long input was read: its room goes back.
-            self.buffer = self
-                .buffer
-                .get(self.consumed..self.filled)
-                .unwrap_or_default()
-                .to_vec();
+            self.buffer = self.buffer.get(self.consumed..self.filled).unwrap_or_default().to_vec();
             self.filled = self.buffer.len();
             self.consumed = 0;
         }
@@ -297,18 +259,12 @@ impl Segment {
     }
 
     fn ends_at(&self, position: u64) -> bool {
-        self.file
-            .metadata()
-            .is_ok_and(|metadata| self.start + metadata.len() <= position)
+        self.file.metadata().is_ok_and(|metadata| self.start + metadata.len() <= position)
     }
 
     /// Whether a record that was not whole a moment ago is whole now that the segment is final.
     fn has_record_at(&mut self, position: u64, end: u64) -> bool {
-        let header = self
-            .peek(position, RECORD_HEADER_BYTES)
-            .ok()
-            .flatten()
-            .and_then(RecordHeader::decode);
+        let header = self.peek(position, RECORD_HEADER_BYTES).ok().flatten().and_then(RecordHeader::decode);
         header.is_some_and(|header| {
             let whole = position + (RECORD_HEADER_BYTES + header.length) as u64 <= end;
             whole
@@ -326,12 +282,7 @@ impl Segment {
                 self.forget();
                 return Ok(true);
             }
-            if chunk
-                .get(..read)
-                .unwrap_or_default()
-                .iter()
-                .any(|byte| *byte != 0)
-            {
+            if chunk.get(..read).unwrap_or_default().iter().any(|byte| *byte != 0) {
                 return Ok(false);
             }
             offset += read as u64;

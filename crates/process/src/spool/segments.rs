@@ -48,10 +48,7 @@ pub(super) fn segment_path(folder: &Path, start: u64) -> PathBuf {
 
 /// Where the segments start, in order; empty when the folder does not exist.
 pub(crate) fn list_segments(folder: &Path) -> Result<Vec<u64>, SpoolError> {
-    let failed = |source| SpoolError::Io {
-        path: folder.to_path_buf(),
-        source,
-    };
+    let failed = |source| SpoolError::Io { path: folder.to_path_buf(), source };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -82,10 +82,7 @@ impl SpoolWriter {
         bytes: &[u8],
     ) -> Result<u64, SpoolError> {
         if bytes.len() > RECORD_MAX_BYTES {
-            return Err(SpoolError::RecordTooLong {
-                bytes: bytes.len(),
-                limit: RECORD_MAX_BYTES,
-            });
+            return Err(SpoolError::RecordTooLong { bytes: bytes.len(), limit: RECORD_MAX_BYTES });
         }
         self.cut_torn_tail()?;
         let size = (RECORD_HEADER_BYTES + bytes.len()) as u64;
@@ -115,10 +112,7 @@ impl SpoolWriter {
         if self.end() - self.oldest <= above {
             return Ok(false);
         }
-        self.oldest = list_segments(&self.folder)?
-            .first()
-            .copied()
-            .unwrap_or(self.segment_start);
+        self.oldest = list_segments(&self.folder)?.first().copied().unwrap_or(self.segment_start);
         Ok(self.end().saturating_sub(self.oldest) > above)
     }
 
@@ -132,31 +126,21 @@ impl SpoolWriter {
 
     fn cut_torn_tail(&mut self) -> Result<(), SpoolError> {
         if self.torn == Torn::Maybe {
-            self.file
-                .set_len(self.length)
-                .map_err(|source| self.failed(source))?;
+            self.file.set_len(self.length).map_err(|source| self.failed(source))?;
             self.torn = Torn::No;
         }
         Ok(())
     }
 
     fn failed(&self, source: io::Error) -> SpoolError {
-        SpoolError::Io {
-            path: segment_path(&self.folder, self.segment_start),
-            source,
-        }
+        SpoolError::Io { path: segment_path(&self.folder, self.segment_start), source }
     }
 }
 
 fn create_segment(folder: &Path, start: u64) -> Result<File, SpoolError> {
     let path = segment_path(folder, start);
-    let created = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path);
+    let created =
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path);
     let written = created.and_then(|file| file.write_all_at(&encode_segment_header(), 0).map(|()| file));
     written.map_err(|source| {
         // A segment without its header would end the spool for readers that look at the newest file; if it cannot be

@@ -25,14 +25,8 @@ async fn a_newer_attach_drops_the_older_connection_and_goes_on_after_its_last_in
     shim.handle.send(1, b"one\n".to_vec()).await.unwrap();
     let (newer, attached) = ShimHandle::attach(&shim.folder, 2).await.unwrap();
     until_closed(&shim.handle).await;
-    assert!(matches!(
-        shim.handle.send(2, b"stale\n".to_vec()).await,
-        Err(SendError::Closed)
-    ));
-    assert_eq!(
-        (attached.last_input_seq, attached.started, attached.exited),
-        (1, Some(agent), None)
-    );
+    assert!(matches!(shim.handle.send(2, b"stale\n".to_vec()).await, Err(SendError::Closed)));
+    assert_eq!((attached.last_input_seq, attached.started, attached.exited), (1, Some(agent), None));
     newer.send(1, b"one\n".to_vec()).await.unwrap();
     newer.send(2, b"two\n".to_vec()).await.unwrap();
     shim.until_output("two").await;
@@ -79,21 +73,13 @@ async fn an_agent_that_ended_while_nobody_was_attached_is_reported_on_attach() {
     shim.handle.start(shim.script(&script)).await.unwrap();
     shim.abandon().await;
     std::fs::write(&gate, "").unwrap();
-    wait_for("the exit", || {
-        shim.records()
-            .iter()
-            .any(|record| record.kind == RecordKind::Exit)
-    })
-    .await;
+    wait_for("the exit", || shim.records().iter().any(|record| record.kind == RecordKind::Exit)).await;
     let (handle, attached) = ShimHandle::attach(&shim.folder, u64::MAX).await.unwrap();
     assert_eq!(attached.exited.unwrap().code, Some(3));
     assert!(handle.doorbell().borrow().exited);
     handle.finish().await.unwrap();
     shim.until_gone().await;
-    assert!(matches!(
-        ShimHandle::attach(&shim.folder, u64::MAX).await,
-        Err(AttachError::NoShim)
-    ));
+    assert!(matches!(ShimHandle::attach(&shim.folder, u64::MAX).await, Err(AttachError::NoShim)));
 }
 
 #[tokio::test]
@@ -116,11 +102,7 @@ async fn a_stranger_that_does_not_speak_the_protocol_is_dropped_and_disturbs_nob
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     let (shim, _) = Shim::with_script("cat").await;
-    for bytes in [
-        b"\xff\xff\xff\xff\x01".as_slice(),
-        b"\x00\x00\x00\x00\x06",
-        b"\x00\x00\x00\x00\x63",
-    ] {
+    for bytes in [b"\xff\xff\xff\xff\x01".as_slice(), b"\x00\x00\x00\x00\x06", b"\x00\x00\x00\x00\x63"] {
         let mut stranger = UnixStream::connect(shim.folder.join("sock")).unwrap();
         stranger.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
         stranger.write_all(bytes).unwrap();

@@ -16,11 +16,7 @@ const STUBBORN: &str = "trap '' TERM; echo stubborn; while true; do sleep 1000; 
 
 fn exit_of(shim: &Shim) -> ExitStatus {
     let records = read_all(&shim.folder);
-    let record = records
-        .iter()
-        .rev()
-        .find(|record| record.kind == RecordKind::Exit)
-        .expect("an exit");
+    let record = records.iter().rev().find(|record| record.kind == RecordKind::Exit).expect("an exit");
     serde_json::from_slice(&record.bytes).unwrap()
 }
 
@@ -35,13 +31,7 @@ async fn kill_leaves_no_process_even_of_those_that_left_the_group_and_session() 
     assert_eq!(descendants_of(shim.process.pid), Vec::new());
     assert!(!process_alive(agent));
     shim.until_exited().await;
-    assert_eq!(
-        exit_of(&shim),
-        ExitStatus {
-            code: None,
-            signal: Some(9)
-        }
-    );
+    assert_eq!(exit_of(&shim), ExitStatus { code: None, signal: Some(9) });
     shim.handle.finish().await.unwrap();
     shim.until_gone().await;
 }
@@ -52,13 +42,7 @@ async fn terminate_ends_an_agent_that_obeys_and_kill_one_that_does_not() {
     obedient.until_output("up").await;
     obedient.handle.terminate().await.unwrap();
     obedient.until_exited().await;
-    assert_eq!(
-        exit_of(&obedient),
-        ExitStatus {
-            code: None,
-            signal: Some(15)
-        }
-    );
+    assert_eq!(exit_of(&obedient), ExitStatus { code: None, signal: Some(15) });
 
     let (stubborn, agent) = Shim::with_script(STUBBORN).await;
     stubborn.until_output("stubborn").await;
@@ -80,10 +64,7 @@ async fn a_stopped_agent_is_killed_too() {
 #[tokio::test]
 async fn term_to_the_shim_ends_the_tree_and_then_the_shim() {
     let shim = Shim::launch_with("g", &[("RALLY_SHIM_GRACE_MS", "50")]).await;
-    shim.handle
-        .start(shim.script(&format!("{SCATTER} {STUBBORN}")))
-        .await
-        .unwrap();
+    shim.handle.start(shim.script(&format!("{SCATTER} {STUBBORN}"))).await.unwrap();
     shim.until_output("stubborn").await;
     kill_identities(&[shim.process], Signal::Terminate);
     shim.until_gone().await;
@@ -134,10 +115,7 @@ async fn without_a_daemon_the_tree_and_the_shim_end_at_the_ownerless_limit() {
     assert_eq!(find_marked(&shim.marker), Vec::new());
     let records = shim.records();
     assert!(records.iter().any(|record| record.kind == RecordKind::Exit));
-    let note = records
-        .iter()
-        .find(|record| record.kind == RecordKind::Note)
-        .unwrap();
+    let note = records.iter().find(|record| record.kind == RecordKind::Note).unwrap();
     assert!(String::from_utf8_lossy(&note.bytes).contains("no daemon was attached"));
 }
 
@@ -172,38 +150,26 @@ async fn a_sweep_ends_the_tree_of_a_shim_that_was_killed() {
     assert!(find_marked_prefix(&shim.marker).contains(&agent));
     let report = sweep(&shim.marker, Duration::from_millis(50)).await;
     assert_eq!(report.left, Vec::new());
-    assert!(
-        report.found.contains(&agent) && report.killed.contains(&agent),
-        "{report:?}"
-    );
+    assert!(report.found.contains(&agent) && report.killed.contains(&agent), "{report:?}");
     assert_eq!(find_marked(&shim.marker), Vec::new());
 }
 
 #[tokio::test]
 async fn a_sweep_with_nothing_to_find_reports_nothing() {
     let report = sweep("no-such-marker", Duration::ZERO).await;
-    assert_eq!(
-        (report.found, report.killed, report.left),
-        (Vec::new(), Vec::new(), Vec::new())
-    );
+    assert_eq!((report.found, report.killed, report.left), (Vec::new(), Vec::new(), Vec::new()));
 }
 
 #[tokio::test]
 async fn a_shim_whose_spool_is_full_still_ends_when_told_to_and_keeps_what_was_said() {
     let segment = 64 * 1024_u64;
-    let switches = [
-        ("RALLY_SHIM_GRACE_MS", "50"),
-        ("RALLY_SHIM_SEGMENT_BYTES", &segment.to_string()),
-    ];
+    let switches = [("RALLY_SHIM_GRACE_MS", "50"), ("RALLY_SHIM_SEGMENT_BYTES", &segment.to_string())];
     let shim = Shim::launch_with("g", &switches).await;
     let mut spec = shim.script("trap '' TERM; yes");
     spec.spool_max_bytes = 2 * segment;
     shim.handle.start(spec).await.unwrap();
     let mut doorbell = shim.handle.doorbell();
-    doorbell
-        .wait_for(|doorbell| doorbell.spool_end > 2 * segment)
-        .await
-        .unwrap();
+    doorbell.wait_for(|doorbell| doorbell.spool_end > 2 * segment).await.unwrap();
     kill_identities(&[shim.process], Signal::Terminate);
     shim.until_gone().await;
     assert_eq!(exit_of(&shim).signal, Some(9));

@@ -18,14 +18,7 @@ async fn a_folder_and_socket_that_only_their_owner_can_use_and_a_session_of_its_
     assert_eq!(mode(&shim.folder.join("sock")), 0o600);
     assert_eq!((shim.attached.last_input_seq, shim.attached.started), (0, None));
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", shim.process.pid)).unwrap();
-    let session = stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_ascii_whitespace()
-        .nth(3)
-        .unwrap()
-        .to_owned();
+    let session = stat.rsplit(')').next().unwrap().split_ascii_whitespace().nth(3).unwrap().to_owned();
     assert_eq!(session, shim.process.pid.to_string());
     let environment = std::fs::read(format!("/proc/{}/environ", shim.process.pid)).unwrap();
     assert!(environment.starts_with(b"PATH=") && !environment.windows(5).any(|window| window == b"HOME="));
@@ -47,15 +40,8 @@ async fn a_shim_that_is_told_nothing_ends_and_leaves_no_zombie() {
     let folder = root.path().join("g");
     let pid = launch(&folder, &[("RALLY_SHIM_START_MS", "1")]);
     wait_for("the shim's end", || !Path::new(&format!("/proc/{pid}")).exists()).await;
-    assert!(
-        std::fs::read_to_string(folder.join("shim.log"))
-            .unwrap()
-            .contains("no start came")
-    );
-    assert!(matches!(
-        ShimHandle::attach(&folder, 1).await,
-        Err(AttachError::NoShim)
-    ));
+    assert!(std::fs::read_to_string(folder.join("shim.log")).unwrap().contains("no start came"));
+    assert!(matches!(ShimHandle::attach(&folder, 1).await, Err(AttachError::NoShim)));
 }
 
 #[tokio::test]
@@ -70,11 +56,9 @@ async fn no_shim_runs_in_a_revoked_folder_a_used_one_or_beside_another() {
     used.handle.finish().await.unwrap();
     used.until_gone().await;
     let busy = Shim::launch().await;
-    for (folder, reason) in [
-        (&revoked, "revoked"),
-        (&used.folder, "earlier shim"),
-        (&busy.folder, "holds the folder's lock"),
-    ] {
+    for (folder, reason) in
+        [(&revoked, "revoked"), (&used.folder, "earlier shim"), (&busy.folder, "holds the folder's lock")]
+    {
         let process = ProcessIdentity::of(launch(folder, &[]));
         wait_for("the second shim's end", || !process.is_some_and(process_alive)).await;
         let log = std::fs::read_to_string(folder.join("shim.log")).unwrap();
@@ -101,10 +85,7 @@ async fn a_shim_waits_for_a_lock_that_somebody_only_looks_at() {
         })
     })
     .await;
-    assert!(matches!(
-        ShimHandle::attach(&folder, 1).await,
-        Err(AttachError::NoShim)
-    ));
+    assert!(matches!(ShimHandle::attach(&folder, 1).await, Err(AttachError::NoShim)));
     drop(lock);
     let (handle, _) = ShimHandle::attach_launched(&folder, 1).await.unwrap();
     handle.finish().await.unwrap();

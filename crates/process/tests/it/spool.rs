@@ -21,17 +21,11 @@ fn append(writer: &mut SpoolWriter, text: &str) -> u64 {
 }
 
 fn texts(folder: &Path) -> Vec<String> {
-    read_all(folder)
-        .into_iter()
-        .map(|record| String::from_utf8(record.bytes).unwrap())
-        .collect()
+    read_all(folder).into_iter().map(|record| String::from_utf8(record.bytes).unwrap()).collect()
 }
 
 fn segments(folder: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
 }
@@ -50,37 +44,20 @@ fn segments_roll_and_positions_lead_from_one_to_the_next_and_those_behind_are_re
     assert!(segments(folder.path()).len() >= 4);
     let records = read_all(folder.path());
     assert_eq!(records.len(), 10);
-    assert_eq!(
-        records.last().unwrap().next_position,
-        spool_end(folder.path()).unwrap()
-    );
+    assert_eq!(records.last().unwrap().next_position, spool_end(folder.path()).unwrap());
     for (index, record) in records.iter().enumerate() {
         let mut reader = SpoolReader::open(folder.path(), record.position).unwrap();
-        assert_eq!(
-            reader.next().unwrap().as_ref(),
-            Some(record),
-            "from its own position"
-        );
+        assert_eq!(reader.next().unwrap().as_ref(), Some(record), "from its own position");
         let mut reader = SpoolReader::open(folder.path(), record.next_position).unwrap();
-        assert_eq!(
-            reader.next().unwrap().as_ref(),
-            records.get(index + 1),
-            "from the stored cursor"
-        );
+        assert_eq!(reader.next().unwrap().as_ref(), records.get(index + 1), "from the stored cursor");
     }
     let cursor = records[5].next_position;
-    assert_eq!(
-        unread_bytes(folder.path(), cursor).unwrap(),
-        spool_end(folder.path()).unwrap() - cursor
-    );
+    assert_eq!(unread_bytes(folder.path(), cursor).unwrap(), spool_end(folder.path()).unwrap() - cursor);
     assert!(remove_segments_before(folder.path(), cursor).unwrap() > 0);
     assert_eq!(remove_segments_before(folder.path(), cursor).unwrap(), 0);
     let mut reader = SpoolReader::open(folder.path(), cursor).unwrap();
     assert_eq!(reader.next().unwrap().as_ref(), records.get(6));
-    assert!(matches!(
-        SpoolReader::open(folder.path(), 0),
-        Err(SpoolError::Removed { .. })
-    ));
+    assert!(matches!(SpoolReader::open(folder.path(), 0), Err(SpoolError::Removed { .. })));
     // Even when all is read, the newest stays: the writer is in it.
     remove_segments_before(folder.path(), u64::MAX).unwrap();
     assert_eq!(segments(folder.path()).len(), 1);
@@ -96,10 +73,7 @@ fn a_reader_that_came_first_sees_records_as_they_are_written() {
     for number in 0..20 {
         let end = append(&mut writer, &format!("{number}"));
         let record = reader.next().unwrap().unwrap();
-        assert_eq!(
-            (record.bytes, record.next_position),
-            (format!("{number}").into_bytes(), end)
-        );
+        assert_eq!((record.bytes, record.next_position), (format!("{number}").into_bytes(), end));
         assert_eq!(reader.next().unwrap(), None);
     }
     assert!(matches!(
@@ -118,11 +92,7 @@ fn a_torn_tail_is_not_there_yet_and_is_cut_off_when_the_spool_is_opened_for_writ
     let bytes = fs::read(newest(whole.path())).unwrap();
     for length in usize::try_from(end).unwrap()..bytes.len() {
         let folder = TempDir::new().unwrap();
-        fs::write(
-            folder.path().join(newest(whole.path()).file_name().unwrap()),
-            &bytes[..length],
-        )
-        .unwrap();
+        fs::write(folder.path().join(newest(whole.path()).file_name().unwrap()), &bytes[..length]).unwrap();
         assert_eq!(texts(folder.path()), ["first", "second"], "cut at {length}");
         let mut writer = SpoolWriter::open(folder.path(), 1 << 20).unwrap();
         assert_eq!(writer.end(), end);
@@ -136,19 +106,11 @@ fn zeros_and_a_broken_last_record_count_as_torn_but_not_in_a_final_segment() {
     let folder = TempDir::new().unwrap();
     let mut writer = SpoolWriter::open(folder.path(), 1 << 20).unwrap();
     append(&mut writer, "first");
-    OpenOptions::new()
-        .append(true)
-        .open(newest(folder.path()))
-        .unwrap()
-        .write_all(&[0; 300])
-        .unwrap();
+    OpenOptions::new().append(true).open(newest(folder.path())).unwrap().write_all(&[0; 300]).unwrap();
     assert_eq!(texts(folder.path()), ["first"]);
     let mut writer = SpoolWriter::open(folder.path(), 1 << 20).unwrap();
     let end = append(&mut writer, "last");
-    let file = OpenOptions::new()
-        .write(true)
-        .open(newest(folder.path()))
-        .unwrap();
+    let file = OpenOptions::new().write(true).open(newest(folder.path())).unwrap();
     file.write_all_at(b"!", end - 1).unwrap();
     assert_eq!(texts(folder.path()), ["first"]);
     // With a later segment the same bytes are damage.
@@ -165,10 +127,7 @@ fn damage_in_the_middle_is_an_error_at_its_position_and_stays_one() {
     let first_end = append(&mut writer, "first");
     append(&mut writer, "second");
     append(&mut writer, "third");
-    let file = OpenOptions::new()
-        .write(true)
-        .open(newest(folder.path()))
-        .unwrap();
+    let file = OpenOptions::new().write(true).open(newest(folder.path())).unwrap();
     file.write_all_at(b"!", first_end + 26).unwrap();
     let mut reader = SpoolReader::open(folder.path(), 0).unwrap();
     assert_eq!(reader.next().unwrap().unwrap().bytes, b"first");
@@ -191,10 +150,7 @@ fn another_format_and_another_file_are_told_apart() {
         Err(SpoolError::UnsupportedVersion { version: 2, .. })
     ));
     fs::write(&path, b"something else").unwrap();
-    assert!(matches!(
-        SpoolReader::open(folder.path(), 0),
-        Err(SpoolError::Corrupt { .. })
-    ));
+    assert!(matches!(SpoolReader::open(folder.path(), 0), Err(SpoolError::Corrupt { .. })));
 }
 
 #[test]

@@ -37,14 +37,7 @@ impl Shim {
         let process = ProcessIdentity::of(pid).expect("the shim runs");
         let (handle, attached) = ShimHandle::attach_launched(&folder, 1).await.unwrap();
         let marker = format!("test-{}", root.path().display());
-        Shim {
-            _root: root,
-            folder,
-            marker,
-            process,
-            handle,
-            attached,
-        }
+        Shim { _root: root, folder, marker, process, handle, attached }
     }
 
     /// A shim with a running `sh -c script`.
@@ -86,8 +79,7 @@ impl Shim {
     pub(crate) async fn until_exited(&self) {
         let mut doorbell = self.handle.doorbell();
         let rung = timeout(PATIENCE, doorbell.wait_for(|doorbell| doorbell.exited)).await;
-        rung.expect("the exit is announced")
-            .expect("the connection holds");
+        rung.expect("the exit is announced").expect("the connection holds");
     }
 
     pub(crate) async fn until_closed(&self) {
@@ -95,10 +87,7 @@ impl Shim {
     }
 
     pub(crate) async fn until_output(&self, wanted: &str) {
-        wait_for(&format!("output `{wanted}`"), || {
-            self.text(RecordKind::Out).contains(wanted)
-        })
-        .await;
+        wait_for(&format!("output `{wanted}`"), || self.text(RecordKind::Out).contains(wanted)).await;
     }
 
     /// Leaves the shim without a daemon: a second one takes over and goes.
@@ -127,16 +116,9 @@ impl Drop for Shim {
 }
 
 pub(crate) fn launch(folder: &Path, switches: &[(&str, &str)]) -> u32 {
-    let switches: Vec<_> = switches
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
-    launch_shim_with_environment(
-        Path::new(env!("CARGO_BIN_EXE_rally-test-shim")),
-        folder,
-        &switches,
-    )
-    .unwrap()
+    let switches: Vec<_> =
+        switches.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    launch_shim_with_environment(Path::new(env!("CARGO_BIN_EXE_rally-test-shim")), folder, &switches).unwrap()
 }
 
 pub(crate) async fn until_closed(handle: &ShimHandle) {
@@ -152,11 +134,7 @@ pub(crate) fn read_all(folder: &Path) -> Vec<SpoolRecord> {
 }
 
 pub(crate) fn joined(records: &[SpoolRecord], kind: RecordKind) -> Vec<u8> {
-    records
-        .iter()
-        .filter(|record| record.kind == kind)
-        .flat_map(|record| record.bytes.clone())
-        .collect()
+    records.iter().filter(|record| record.kind == kind).flat_map(|record| record.bytes.clone()).collect()
 }
 
 /// For states that nobody announces: looks until it holds.

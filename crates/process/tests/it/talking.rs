@@ -23,39 +23,18 @@ async fn input_comes_back_from_cat_and_the_exit_is_recorded_last() {
     assert_eq!(joined(&records, RecordKind::Err), b"problem\n");
     let inputs: Vec<_> = records.iter().filter(|r| r.kind == RecordKind::In).collect();
     assert_eq!(
-        inputs
-            .iter()
-            .map(|r| (r.seq, r.bytes.as_slice()))
-            .collect::<Vec<_>>(),
+        inputs.iter().map(|r| (r.seq, r.bytes.as_slice())).collect::<Vec<_>>(),
         [(1, b"hello\n".as_slice()), (2, b"world\n")]
     );
-    assert_eq!(
-        records
-            .iter()
-            .filter(|r| r.kind == RecordKind::StdinClosed)
-            .count(),
-        1
-    );
+    assert_eq!(records.iter().filter(|r| r.kind == RecordKind::StdinClosed).count(), 1);
     let first = String::from_utf8(records.first().unwrap().bytes.clone()).unwrap();
-    assert!(
-        first.contains(&format!("\"pid\":{}", agent.pid)) && first.contains("/bin/sh"),
-        "{first}"
-    );
+    assert!(first.contains(&format!("\"pid\":{}", agent.pid)) && first.contains("/bin/sh"), "{first}");
     let last = records.last().unwrap();
     assert_eq!(last.kind, RecordKind::Exit);
     let status: ExitStatus = serde_json::from_slice(&last.bytes).unwrap();
-    assert_eq!(
-        status,
-        ExitStatus {
-            code: Some(7),
-            signal: None
-        }
-    );
+    assert_eq!(status, ExitStatus { code: Some(7), signal: None });
 
-    assert!(matches!(
-        shim.handle.send(3, b"late".to_vec()).await,
-        Err(SendError::Exited)
-    ));
+    assert!(matches!(shim.handle.send(3, b"late".to_vec()).await, Err(SendError::Exited)));
     shim.handle.finish().await.unwrap();
     shim.until_closed().await;
     shim.until_gone().await;
@@ -66,14 +45,8 @@ async fn a_repeated_input_is_acknowledged_and_not_given_to_the_agent_again_and_a
     let (shim, _) = Shim::with_script("cat").await;
     shim.handle.send(1, b"one\n".to_vec()).await.unwrap();
     shim.handle.send(1, b"one\n".to_vec()).await.unwrap();
-    assert!(matches!(
-        shim.handle.send(3, b"three\n".to_vec()).await,
-        Err(SendError::Gap { expected: 2 })
-    ));
-    assert!(matches!(
-        shim.handle.send(0, b"zero\n".to_vec()).await,
-        Err(SendError::Gap { expected: 2 })
-    ));
+    assert!(matches!(shim.handle.send(3, b"three\n".to_vec()).await, Err(SendError::Gap { expected: 2 })));
+    assert!(matches!(shim.handle.send(0, b"zero\n".to_vec()).await, Err(SendError::Gap { expected: 2 })));
     shim.handle.send(2, b"two\n".to_vec()).await.unwrap();
     shim.handle.close_stdin().await.unwrap();
     assert!(matches!(
@@ -105,20 +78,11 @@ async fn an_agent_that_does_not_read_is_not_fed_without_end() {
     shim.handle.send(1, piece.clone()).await.unwrap();
     // The pipe took the first few bytes, so that a second piece just fits.
     shim.handle.send(2, piece.clone()).await.unwrap();
-    assert!(matches!(
-        shim.handle.send(3, piece.clone()).await,
-        Err(SendError::Overloaded { .. })
-    ));
+    assert!(matches!(shim.handle.send(3, piece.clone()).await, Err(SendError::Overloaded { .. })));
     let too_long = vec![b'x'; INPUT_MAX_BYTES + 1];
-    assert!(matches!(
-        shim.handle.send(3, too_long).await,
-        Err(SendError::TooLong { .. })
-    ));
+    assert!(matches!(shim.handle.send(3, too_long).await, Err(SendError::TooLong { .. })));
     // The refused piece was not taken, so its number is still free.
-    assert_eq!(
-        shim.records().iter().filter(|r| r.kind == RecordKind::In).count(),
-        2
-    );
+    assert_eq!(shim.records().iter().filter(|r| r.kind == RecordKind::In).count(), 2);
 }
 
 #[tokio::test]
@@ -126,10 +90,7 @@ async fn an_agent_that_closes_its_input_is_noted_and_told_to_the_sender() {
     let (shim, _) = Shim::with_script("exec <&-; echo closed; exec sleep 1000").await;
     shim.until_output("closed").await;
     shim.handle.send(1, b"lost\n".to_vec()).await.unwrap();
-    assert!(matches!(
-        shim.handle.send(2, b"more\n".to_vec()).await,
-        Err(SendError::StdinClosed)
-    ));
+    assert!(matches!(shim.handle.send(2, b"more\n".to_vec()).await, Err(SendError::StdinClosed)));
     assert!(shim.text(RecordKind::Note).contains("5 bytes did not reach it"));
 }
 
@@ -226,11 +187,7 @@ async fn a_script_without_its_interpreter_is_not_executable_rather_than_not_foun
     let script = shim.folder.join("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let error = shim
-        .handle
-        .start(shim.command(&[script.to_str().unwrap()]))
-        .await
-        .unwrap_err();
+    let error = shim.handle.start(shim.command(&[script.to_str().unwrap()])).await.unwrap_err();
     assert!(matches!(error, StartError::NotExecutable { .. }), "{error}");
 }
 
@@ -241,23 +198,14 @@ async fn a_second_start_is_refused_and_names_the_agent() {
         Err(StartError::AlreadyStarted { process }) => assert_eq!(process, agent),
         other => panic!("{other:?}"),
     }
-    assert!(matches!(
-        shim.handle.finish().await,
-        Err(ControlError::StillRunning)
-    ));
+    assert!(matches!(shim.handle.finish().await, Err(ControlError::StillRunning)));
 }
 
 #[tokio::test]
 async fn nothing_can_be_asked_of_an_agent_that_was_not_started() {
     let shim = Shim::launch().await;
-    assert!(matches!(
-        shim.handle.send(1, Vec::new()).await,
-        Err(SendError::NotStarted)
-    ));
-    assert!(matches!(
-        shim.handle.terminate().await,
-        Err(ControlError::NotStarted)
-    ));
+    assert!(matches!(shim.handle.send(1, Vec::new()).await, Err(SendError::NotStarted)));
+    assert!(matches!(shim.handle.terminate().await, Err(ControlError::NotStarted)));
     assert!(matches!(shim.handle.kill().await, Err(ControlError::NotStarted)));
     assert_eq!(shim.handle.recall_start().await.unwrap(), None);
     shim.handle.finish().await.unwrap();
@@ -292,10 +240,7 @@ async fn output_stops_being_read_while_the_spool_is_full_and_goes_on_once_segmen
         largest = largest.max(on_disk);
         rallypoint_process::spool::remove_segments_before(&shim.folder, reader.position()).unwrap();
         if !exited {
-            tokio::time::timeout(crate::support::PATIENCE, doorbell.changed())
-                .await
-                .unwrap()
-                .unwrap();
+            tokio::time::timeout(crate::support::PATIENCE, doorbell.changed()).await.unwrap().unwrap();
         }
     }
     assert_eq!(output, total);

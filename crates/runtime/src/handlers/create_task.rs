@@ -91,9 +91,11 @@ fn work_folder(shared: &Shared, input: &CreateTaskInput, task_id: TaskId) -> Res
         Ok(_) => Err(Refusal::new(RefusalCode::Invalid, format!("the work folder `{cwd}` is a file"))
             .with_hint("name a folder with `--cwd`")
             .into()),
-        Err(error) => Err(Refusal::new(RefusalCode::Invalid, format!("the work folder `{cwd}` can't be used: {error}"))
-            .with_hint("name an existing folder with `--cwd`")
-            .into()),
+        Err(error) => {
+            Err(Refusal::new(RefusalCode::Invalid, format!("the work folder `{cwd}` can't be used: {error}"))
+                .with_hint("name an existing folder with `--cwd`")
+                .into())
+        }
     }
 }
 
@@ -131,9 +133,8 @@ fn requested_agents(
     if !input.agents.is_empty() {
         return Ok(input.agents.clone());
     }
-    let one = |agent: &str| {
-        vec![AgentRequest { agent: agent.to_owned(), label: None, task: None, argv: None }]
-    };
+    let one =
+        |agent: &str| vec![AgentRequest { agent: agent.to_owned(), label: None, task: None, argv: None }];
     if let Some(agent) = &shared.config.default_agent {
         return Ok(one(agent));
     }

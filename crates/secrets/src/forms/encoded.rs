@@ -28,10 +28,7 @@ pub(super) fn base64(bytes: &[u8]) -> BTreeSet<String> {
 
 /// Hex of the bytes in lower and in upper case.
 pub(super) fn hex(bytes: &[u8]) -> [String; 2] {
-    let lower: String = bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect();
+    let lower: String = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
     let upper = lower.to_ascii_uppercase();
     [lower, upper]
 }
@@ -84,10 +81,7 @@ mod tests {
             for after in ["", "1", "12", "123"] {
                 for engine in [STANDARD, URL_SAFE_NO_PAD] {
                     let text = engine.encode(format!("{before}:{value}{after}"));
-                    assert!(
-                        forms.iter().any(|form| text.contains(form.as_str())),
-                        "{before} {after} {text}"
-                    );
+                    assert!(forms.iter().any(|form| text.contains(form.as_str())), "{before} {after} {text}");
                 }
             }
         }
@@ -108,11 +102,7 @@ mod tests {
         let forms = base64(value.as_bytes());
         for width in LINE_WIDTHS {
             assert!(whole.get(..width).is_some_and(|line| forms.contains(line)));
-            assert!(
-                whole
-                    .get(width..width * 2)
-                    .is_some_and(|line| forms.contains(line))
-            );
+            assert!(whole.get(width..width * 2).is_some_and(|line| forms.contains(line)));
         }
     }
 

@@ -42,26 +42,13 @@ pub(super) fn escaped(value: &str) -> BTreeSet<String> {
         for other_scripts in [OtherScripts::AsTheyAre, OtherScripts::ByNumber] {
             for slash in [Slash::AsItIs, Slash::Escaped] {
                 for by_number in NEEDLESSLY_ESCAPED {
-                    forms.insert(escape(
-                        value,
-                        Writer {
-                            hex,
-                            other_scripts,
-                            slash,
-                            by_number,
-                        },
-                    ));
+                    forms.insert(escape(value, Writer { hex, other_scripts, slash, by_number }));
                 }
             }
         }
     }
     for other_scripts in [OtherScripts::AsTheyAre, OtherScripts::ByNumber] {
-        let writer = Writer {
-            hex: HexCase::Lower,
-            other_scripts,
-            slash: Slash::AsItIs,
-            by_number: "",
-        };
+        let writer = Writer { hex: HexCase::Lower, other_scripts, slash: Slash::AsItIs, by_number: "" };
         forms.insert(escape(&escape(value, writer), writer));
     }
     forms
@@ -131,10 +118,7 @@ mod tests {
 
     #[test]
     fn needless_escapes_of_common_writers() {
-        assert!(has(
-            "postgres://u:p@h/d?a=1&b=2",
-            r"postgres://u:p@h/d?a=1\u0026b=2"
-        ));
+        assert!(has("postgres://u:p@h/d?a=1&b=2", r"postgres://u:p@h/d?a=1\u0026b=2"));
         assert!(has("abc+def==", r"abc\u002Bdef=="));
         assert!(has("abc+def==", r"abc+def\u003d\u003d"));
     }

@@ -2,11 +2,7 @@
 
 /// The inside of the quoted word: single quotes in both ways of leaving them for a moment, and double quotes.
 pub(super) fn escaped(value: &str) -> [String; 3] {
-    [
-        value.replace('\'', r"'\''"),
-        value.replace('\'', r#"'"'"'"#),
-        double_quoted(value),
-    ]
+    [value.replace('\'', r"'\''"), value.replace('\'', r#"'"'"'"#), double_quoted(value)]
 }
 
 fn double_quoted(value: &str) -> String {

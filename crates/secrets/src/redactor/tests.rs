@@ -38,19 +38,13 @@ fn key_like() -> String {
 #[test]
 fn every_hit_is_replaced_by_its_name() {
     let redactor = redactor(&[("KEY", "sk-12345"), ("PASS", "hunter22")]);
-    assert_eq!(
-        redactor.redact("sk-12345 hunter22sk-12345"),
-        "[redacted:KEY] [redacted:PASS][redacted:KEY]"
-    );
+    assert_eq!(redactor.redact("sk-12345 hunter22sk-12345"), "[redacted:KEY] [redacted:PASS][redacted:KEY]");
 }
 
 #[test]
 fn clean_text_is_borrowed() {
     let redactor = redactor(&[("KEY", "sk-12345")]);
-    assert!(matches!(
-        redactor.redact("nothing here: sk-1234"),
-        Cow::Borrowed(_)
-    ));
+    assert!(matches!(redactor.redact("nothing here: sk-1234"), Cow::Borrowed(_)));
     assert!(!redactor.contains_secret("nothing here: sk-1234"));
     assert!(redactor.contains_secret("here: sk-12345"));
 }
@@ -98,18 +92,9 @@ fn encoded_forms_are_found_in_real_surroundings() {
     let redactor = redactor(&[("PASS", value)]);
     for (text, shown) in [
         (r#"{"p":"p\"ä/s s'w&rd+x=\\z"}"#, r#"{"p":"[redacted:PASS]"}"#),
-        (
-            r#"{"p":"p\"\u00e4\/s s'w&rd+x=\\z"}"#,
-            r#"{"p":"[redacted:PASS]"}"#,
-        ),
-        (
-            "?p=p%22%C3%A4%2Fs%20s%27w%26rd%2Bx%3D%5Cz&q=1",
-            "?p=[redacted:PASS]&q=1",
-        ),
-        (
-            "p=p%22%c3%a4%2fs+s%27w%26rd%2bx%3d%5cz&q=1",
-            "p=[redacted:PASS]&q=1",
-        ),
+        (r#"{"p":"p\"\u00e4\/s s'w&rd+x=\\z"}"#, r#"{"p":"[redacted:PASS]"}"#),
+        ("?p=p%22%C3%A4%2Fs%20s%27w%26rd%2Bx%3D%5Cz&q=1", "?p=[redacted:PASS]&q=1"),
+        ("p=p%22%c3%a4%2fs+s%27w%26rd%2bx%3d%5cz&q=1", "p=[redacted:PASS]&q=1"),
         (r#"export P='p"ä/s s'\''w&rd+x=\z'"#, "export P='[redacted:PASS]'"),
         ("7022c3a42f73207327772672642b783d5c7a.", "[redacted:PASS]."),
         ("7022C3A42F73207327772672642B783D5C7A.", "[redacted:PASS]."),
@@ -122,17 +107,11 @@ fn encoded_forms_are_found_in_real_surroundings() {
 fn basic_authentication_does_not_show_the_password() {
     let redactor = redactor(&[("PASS", "correct-horse-battery")]);
     for user in ["a", "ab", "abc", "abcd"] {
-        let header = format!(
-            "Basic {}",
-            STANDARD.encode(format!("{user}:correct-horse-battery"))
-        );
+        let header = format!("Basic {}", STANDARD.encode(format!("{user}:correct-horse-battery")));
         let shown = redactor.redact(&header);
         assert!(shown.contains("[redacted:PASS]"), "{shown}");
         // At most the characters that share bits with the neighbours are left of it.
-        assert!(
-            shown.len() < "Basic ".len() + "[redacted:PASS]".len() + 12,
-            "{shown}"
-        );
+        assert!(shown.len() < "Basic ".len() + "[redacted:PASS]".len() + 12, "{shown}");
     }
 }
 
@@ -142,15 +121,9 @@ fn a_key_is_hidden_whole_by_line_and_encoded() {
     let redactor = redactor(&[("SSH_KEY", key.as_str())]);
     let line = key.lines().nth(20).unwrap_or_default();
     assert_eq!(redactor.redact(&key), "[redacted:SSH_KEY]\n");
-    assert_eq!(
-        redactor.redact(&format!("20\t{line}\r\n")),
-        "20\t[redacted:SSH_KEY]\r\n"
-    );
+    assert_eq!(redactor.redact(&format!("20\t{line}\r\n")), "20\t[redacted:SSH_KEY]\r\n");
     assert_eq!(redactor.redact(&STANDARD.encode(&key)), "[redacted:SSH_KEY]");
-    assert_eq!(
-        redactor.redact("-----BEGIN PRIVATE KEY-----"),
-        "-----BEGIN PRIVATE KEY-----"
-    );
+    assert_eq!(redactor.redact("-----BEGIN PRIVATE KEY-----"), "-----BEGIN PRIVATE KEY-----");
     let quoted = format!("{key:?}");
     assert_eq!(redactor.redact(&quoted), "\"[redacted:SSH_KEY]\\n\"");
 }
@@ -192,10 +165,7 @@ fn a_name_that_gives_the_value_away_is_not_shown() {
 fn added_secrets_are_hidden_and_the_old_redactor_stays() {
     let old = redactor(&[("KEY", "sk-12345")]);
     let new = old.with_added([("PASS", "hunter22"), ("PIN", "1234")]);
-    assert_eq!(
-        new.redact("sk-12345 hunter22 1234"),
-        "[redacted:KEY] [redacted:PASS] 1234"
-    );
+    assert_eq!(new.redact("sk-12345 hunter22 1234"), "[redacted:KEY] [redacted:PASS] 1234");
     assert_eq!(new.ignored(), ["PIN"]);
     assert_eq!(old.redact("sk-12345 hunter22"), "[redacted:KEY] hunter22");
 }
@@ -203,14 +173,7 @@ fn added_secrets_are_hidden_and_the_old_redactor_stays() {
 #[test]
 fn held_back_is_the_longest_open_beginning() {
     let redactor = redactor(&[("KEY", "abcabd"), ("OTHER", "bcabxyz")]);
-    for (text, length) in [
-        ("", 0),
-        ("--", 0),
-        ("--a", 1),
-        ("--abcab", 5),
-        ("--abcabc", 3),
-        ("--bcab", 4),
-    ] {
+    for (text, length) in [("", 0), ("--", 0), ("--a", 1), ("--abcab", 5), ("--abcabc", 3), ("--bcab", 4)] {
         assert_eq!(redactor.held_back(text), length, "{text}");
     }
     assert_eq!(redactor.held_back("--abcabd"), 0);
@@ -256,13 +219,7 @@ fn too_much_to_look_for_hides_everything() {
     assert!(redactor.contains_secret("anything"));
     assert_eq!(redactor.held_back("anything"), 8);
     let mut stream = redactor.stream();
-    let shown = [
-        stream.push(""),
-        stream.push("any"),
-        stream.push("thing"),
-        stream.finish(),
-    ]
-    .concat();
+    let shown = [stream.push(""), stream.push("any"), stream.push("thing"), stream.finish()].concat();
     assert_eq!(shown, ALL_HIDDEN);
 }
 
@@ -277,11 +234,8 @@ fn can_be_shared_between_threads() {
 fn a_megabyte_takes_one_pass() {
     let key = key_like();
     let begin = Instant::now();
-    let redactor = redactor(&[
-        ("SSH_KEY", key.as_str()),
-        ("KEY", "sk-12345"),
-        ("RULER", "--------------------"),
-    ]);
+    let redactor =
+        redactor(&[("SSH_KEY", key.as_str()), ("KEY", "sk-12345"), ("RULER", "--------------------")]);
     let built = begin.elapsed();
     let clean = clean_text(1 << 20);
     let begin = Instant::now();

@@ -57,12 +57,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             proptest::collection::vec((name.clone(), inner), 0..6).prop_map(|members| {
-                Value::Object(
-                    members
-                        .into_iter()
-                        .map(|(name, value)| (name.to_owned(), value))
-                        .collect(),
-                )
+                Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
             }),
         ]
     })

@@ -12,15 +12,11 @@ fn words_and_thoughts_are_text_and_other_content_is_kept_raw() {
     let text = json!({"type": "text", "text": "Hello "});
     assert_eq!(
         output(json!({"sessionUpdate": "agent_message_chunk", "content": text, "messageId": "m"})),
-        AgentOutput::Message {
-            text: "Hello ".to_owned()
-        }
+        AgentOutput::Message { text: "Hello ".to_owned() }
     );
     assert_eq!(
         output(json!({"sessionUpdate": "agent_thought_chunk", "content": text})),
-        AgentOutput::Thought {
-            text: "Hello ".to_owned()
-        }
+        AgentOutput::Thought { text: "Hello ".to_owned() }
     );
     for update in [
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "image", "data": "x"}}),
@@ -33,10 +29,7 @@ fn words_and_thoughts_are_text_and_other_content_is_kept_raw() {
         json!({"sessionUpdate": "plan_removed", "planId": "p"}),
         json!({"sessionUpdate": 5}),
     ] {
-        let name = update["sessionUpdate"]
-            .as_str()
-            .unwrap_or("session/update")
-            .to_owned();
+        let name = update["sessionUpdate"].as_str().unwrap_or("session/update").to_owned();
         assert_eq!(output(update.clone()), AgentOutput::Other { name, raw: update });
     }
 }
@@ -44,18 +37,10 @@ fn words_and_thoughts_are_text_and_other_content_is_kept_raw() {
 #[test]
 fn plans_and_usage_have_their_own_kinds() {
     let entries = json!([{"content": "a", "priority": "urgent", "status": "pending"}]);
-    let expected = AgentOutput::Plan {
-        entries: entries.clone(),
-    };
-    assert_eq!(
-        output(json!({"sessionUpdate": "plan", "entries": entries})),
-        expected
-    );
+    let expected = AgentOutput::Plan { entries: entries.clone() };
+    assert_eq!(output(json!({"sessionUpdate": "plan", "entries": entries})), expected);
     let plan = json!({"type": "items", "planId": "p", "entries": entries});
-    assert_eq!(
-        output(json!({"sessionUpdate": "plan_update", "plan": plan})),
-        expected
-    );
+    assert_eq!(output(json!({"sessionUpdate": "plan_update", "plan": plan})), expected);
     let raw = json!({"sessionUpdate": "usage_update", "used": 15, "size": 1_000_000});
     assert_eq!(output(raw.clone()), AgentOutput::Usage { raw });
 }
@@ -67,12 +52,7 @@ fn a_permission_request_keeps_id_options_and_a_title() {
         let line =
             json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params});
         match one(&line) {
-            AgentItem::PermissionAsked {
-                request_id,
-                frame: 7,
-                call,
-                options,
-            } => {
+            AgentItem::PermissionAsked { request_id, frame: 7, call, options } => {
                 assert_eq!(options.len(), 1);
                 (request_id, call.title.unwrap_or_default())
             }
@@ -87,14 +67,8 @@ fn a_permission_request_keeps_id_options_and_a_title() {
         ask(json!("u-1"), json!({"toolCallId": "t", "kind": "execute"})),
         ("\"u-1\"".to_owned(), "execute".to_owned())
     );
-    assert_eq!(
-        ask(json!(1), json!({"toolCallId": "t"})),
-        ("1".to_owned(), "t".to_owned())
-    );
-    assert_eq!(
-        ask(json!(1), json!({"title": "no id"})),
-        ("1".to_owned(), "no id".to_owned())
-    );
+    assert_eq!(ask(json!(1), json!({"toolCallId": "t"})), ("1".to_owned(), "t".to_owned()));
+    assert_eq!(ask(json!(1), json!({"title": "no id"})), ("1".to_owned(), "no id".to_owned()));
     assert_eq!(ask(json!(1), json!(null)), ("1".to_owned(), String::new()));
     let bare = json!({"jsonrpc": "2.0", "id": 5, "method": "session/request_permission"});
     assert!(matches!(one(&bare), AgentItem::PermissionAsked { options, .. } if options.is_empty()));
@@ -152,18 +126,12 @@ fn frames_of_known_agents_are_understood() {
             r#"{"jsonrpc":"2.0","id":"7","method":"craft/drainMidTurnQueue","params":{"sessionId":"s"}}"#,
             "unknown_request",
         ),
-        (
-            r#"{"jsonrpc":"2.0","method":"qwen/notify/session","params":{"v":1}}"#,
-            "other",
-        ),
+        (r#"{"jsonrpc":"2.0","method":"qwen/notify/session","params":{"v":1}}"#, "other"),
     ];
     for (line, expected) in cases {
         let items = peer(UsageKind::PerTurn).items(line, 1);
         let item = serde_json::to_value(items.first().unwrap()).unwrap();
-        let kind = item
-            .pointer("/output/kind")
-            .or(item.get("kind"))
-            .and_then(Value::as_str);
+        let kind = item.pointer("/output/kind").or(item.get("kind")).and_then(Value::as_str);
         assert_eq!(kind, Some(expected), "{line}");
     }
 }

@@ -17,7 +17,8 @@ fn record(at: i64, kind: &str, data: Value) -> EventRecord {
 }
 
 fn output(at: i64, output: Value) -> EventRecord {
-    let data = json!({"generationId": GENERATION, "firstFrame": 1, "lastFrame": 1, "late": false, "output": output});
+    let data =
+        json!({"generationId": GENERATION, "firstFrame": 1, "lastFrame": 1, "late": false, "output": output});
     record(at, "agent.output", data)
 }
 
@@ -94,8 +95,7 @@ fn checks_and_ends_are_told_with_their_reasons() {
         "id": OTHER, "criterionId": OTHER, "result": "failed", "procedure": "sh test.sh", "exitCode": 1,
         "startedAt": 0, "endedAt": 120, "detail": "expected: Hello\ngot: Helo\n",
     }]);
-    let verified =
-        json!({"taskId": TASK, "round": 1, "evidence": evidence, "verdict": "failed", "unmet": ["sh test.sh"]});
+    let verified = json!({"taskId": TASK, "round": 1, "evidence": evidence, "verdict": "failed", "unmet": ["sh test.sh"]});
     assert_eq!(
         texts(narrator.tell(&record(1, "task.verified", verified))),
         ["check: failed: sh test.sh (exit 1, 0.1 s): got: Helo", "check: round 1: not proven"]
@@ -110,4 +110,18 @@ fn checks_and_ends_are_told_with_their_reasons() {
         texts(narrator.tell(&record(1, "task.status_changed", moved))),
         ["task: waiting on a person: checks still fail and no corrective round is left"]
     );
+}
+
+#[test]
+fn every_kind_of_event_is_described_and_no_other() {
+    let refused = serde_json::from_value::<Event>(json!({"kind": "", "data": {}})).unwrap_err().to_string();
+    let known: Vec<&str> = refused.split('`').skip(3).step_by(2).collect();
+    assert!(known.len() > 20 && known.contains(&"agent.output"), "{refused}");
+    let page = include_str!("../../../../../docs/events.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let mut described: Vec<&str> = rows.map(|(kind, _)| kind).filter(|kind| kind.contains('.')).collect();
+    described.sort_unstable();
+    let mut expected = known.clone();
+    expected.sort_unstable();
+    assert_eq!(described, expected);
 }

@@ -1,0 +1,214 @@
+//! Facts of sessions, runs and turns.
+
+use rallypoint_model::event::{Event, EventRecord, PlannedAction, ReplyRole};
+use rallypoint_model::run::{RunPurpose, RunStatus};
+use rallypoint_model::session::SessionKind;
+
+use crate::changes::{Changes, RowRef};
+use crate::state::{AgentAnswer, CancelAsked, PromptProgress, Run, Said, Session, State};
+
+pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
+    match &record.event {
+        Event::SessionCreated {
+            session_id,
+            session_key,
+            session_kind,
+            task_id,
+            room_id,
+            entity_id,
+            launch,
+            origin,
+        } => {
+            state.sessions.insert(
+                *session_id,
+                Session {
+                    id: *session_id,
+                    key: session_key.clone(),
+                    kind: *session_kind,
+                    task_id: *task_id,
+                    room_id: *room_id,
+                    entity_id: *entity_id,
+                    launch: launch.clone(),
+                    origin: origin.clone(),
+                    generation_id: None,
+                    open_run: None,
+                    queue: Vec::new(),
+                    last_run: None,
+                    round_trips: 0,
+                    capped: false,
+                    stopped: false,
+                    created_at: record.at,
+                },
+            );
+            changes.touch(RowRef::Session(*session_id));
+            if let Some(task) = task_id.and_then(|id| state.tasks.get_mut(&id)) {
+                task.sessions.push(*session_id);
+            }
+            if let Some(room) = room_id.and_then(|id| state.rooms.get_mut(&id)) {
+                room.session_id = Some(*session_id);
+                changes.touch(RowRef::Room(room.id));
+            }
+        }
+        Event::RunQueued { run_id, session_id, predecessor, purpose, blocks, trigger_message_id } => {
+            let Some(session) = state.sessions.get_mut(session_id) else {
+                return;
+            };
+            session.queue.push(*run_id);
+            changes.touch(RowRef::Session(*session_id));
+            let task_id = session.task_id;
+            if session.kind == SessionKind::Room
+                && let Some(room) = session.room_id.and_then(|id| state.rooms.get_mut(&id))
+            {
+                room.mailbox.retain(|item| Some(item.message_id) != *trigger_message_id);
+                changes.touch(RowRef::Room(room.id));
+            }
+            if let Some(task) = task_id.and_then(|id| state.tasks.get_mut(&id)) {
+                task.runs.push(*run_id);
+                if matches!(purpose, RunPurpose::Corrective | RunPurpose::Continuing) {
+                    task.corrective_rounds = task.corrective_rounds.saturating_add(1);
+                }
+            }
+            state.runs.insert(
+                *run_id,
+                Run {
+                    id: *run_id,
+                    session_id: *session_id,
+                    task_id,
+                    predecessor: *predecessor,
+                    purpose: *purpose,
+                    blocks: blocks.clone(),
+                    trigger_message_id: *trigger_message_id,
+                    status: RunStatus::Queued,
+                    prompt: PromptProgress::NotSent,
+                    generation_id: None,
+                    input_seq: None,
+                    attempts: 0,
+                    cancel: None,
+                    answer: None,
+                    open_tools: std::collections::BTreeMap::new(),
+                    last_frame: 0,
+                    plan: None,
+                    actions_done: 0,
+                    outcome: None,
+                    reason: None,
+                    result: None,
+                    claim: None,
+                    summary: String::new(),
+                    usage: None,
+                    queued_at: record.at,
+                    admitted_at: None,
+                    started_at: None,
+                    ended_at: None,
+                    said: Said::default(),
+                },
+            );
+            changes.touch(RowRef::Run(*run_id));
+        }
+        Event::RunMoved { run_id, to, .. } => {
+            let Some(run) = state.runs.get_mut(run_id) else {
+                return;
+            };
+            run.status = *to;
+            changes.touch(RowRef::Run(*run_id));
+            let session_id = run.session_id;
+            match to {
+                RunStatus::Starting => run.admitted_at = Some(record.at),
+                RunStatus::Running if run.started_at.is_none() => run.started_at = Some(record.at),
+                RunStatus::Queued => {
+                    run.generation_id = None;
+                    run.input_seq = None;
+                    run.prompt = PromptProgress::NotSent;
+                    run.started_at = None;
+                }
+                _ => {}
+            }
+            if let Some(session) = state.sessions.get_mut(&session_id) {
+                match to {
+                    RunStatus::Starting => {
+                        session.queue.retain(|queued| queued != run_id);
+                        session.open_run = Some(*run_id);
+                    }
+                    RunStatus::Queued => {
+                        session.open_run = None;
+                        session.queue.retain(|queued| queued != run_id);
+                        session.queue.insert(0, *run_id);
+                    }
+                    _ => {}
+                }
+                changes.touch(RowRef::Session(session_id));
+            }
+        }
+        Event::RunAnswered { run_id, stop_reason, frame, usage } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                run.answer =
+                    Some(AgentAnswer { stop_reason: stop_reason.clone(), frame: *frame, at: record.at });
+                run.usage = usage.clone();
+                run.prompt = PromptProgress::Seen;
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
+        Event::RunCancelRequested { run_id, by, reason } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                run.cancel = Some(CancelAsked { by: by.clone(), at: record.at, reason: reason.clone() });
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
+        Event::RunEnded { run_id, outcome, reason, result, claim, summary, last_frame } => {
+            let Some(run) = state.runs.get_mut(run_id) else {
+                return;
+            };
+            run.status = RunStatus::Terminal;
+            run.outcome = Some(*outcome);
+            run.reason = Some(reason.clone());
+            run.result = result.clone();
+            run.claim = claim.clone();
+            run.summary = summary.clone();
+            run.last_frame = *last_frame;
+            run.ended_at = Some(record.at);
+            run.open_tools.clear();
+            run.said = Said::default();
+            changes.touch(RowRef::Run(*run_id));
+            let (session_id, task_id, purpose) = (run.session_id, run.task_id, run.purpose);
+            if let Some(session) = state.sessions.get_mut(&session_id) {
+                session.queue.retain(|queued| queued != run_id);
+                if session.open_run == Some(*run_id) {
+                    session.open_run = None;
+                }
+                session.last_run = Some(*run_id);
+                if *outcome == rallypoint_model::run::RunOutcome::Capped {
+                    session.capped = true;
+                }
+                changes.touch(RowRef::Session(session_id));
+            }
+            if purpose != RunPurpose::Turn
+                && let Some(task) = task_id.and_then(|id| state.tasks.get_mut(&id))
+            {
+                task.last_run_ended_at = Some(record.at);
+                if *outcome == rallypoint_model::run::RunOutcome::Completed {
+                    task.last_completed_run = Some(*run_id);
+                }
+            }
+        }
+        Event::TurnPlanned { run_id, actions } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                run.plan = Some(actions.clone());
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
+        Event::TurnActionDone { run_id, index, .. } => {
+            let Some(run) = state.runs.get_mut(run_id) else {
+                return;
+            };
+            run.actions_done = index.saturating_add(1);
+            changes.touch(RowRef::Run(*run_id));
+            let action = run.plan.as_ref().and_then(|plan| plan.get(*index as usize));
+            if let (Some(PlannedAction::Reply { text, role }), Some(task_id)) = (action, record.scope.task_id)
+                && matches!(role, ReplyRole::Terminal | ReplyRole::Question)
+                && let Some(task) = state.tasks.get_mut(&task_id)
+            {
+                task.last_reply = Some(text.clone());
+            }
+        }
+        _ => {}
+    }
+}

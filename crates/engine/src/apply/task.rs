@@ -1,0 +1,105 @@
+//! Facts of tasks.
+
+use rallypoint_model::event::{Event, EventRecord};
+use rallypoint_model::task::{TaskStatus, TaskTrigger, Verdict};
+
+use crate::changes::{Changes, RowRef};
+use crate::state::{KeyedFact, State, Task};
+
+pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
+    match &record.event {
+        Event::TaskCreated {
+            task_id,
+            idempotency_key,
+            title,
+            goal,
+            origin_room_id,
+            cwd,
+            criteria,
+            acceptance,
+            deadline_at,
+            timeout_ms,
+            agents,
+            requested_by,
+            source,
+            corrective_rounds,
+        } => {
+            if let Some(key) = idempotency_key {
+                state.keys.insert(key.clone(), KeyedFact::Task { id: *task_id });
+                changes.keys.push(key.clone());
+            }
+            state.tasks.insert(
+                *task_id,
+                Task {
+                    id: *task_id,
+                    title: title.clone(),
+                    goal: goal.clone(),
+                    status: TaskStatus::Open,
+                    reason: None,
+                    origin_room_id: *origin_room_id,
+                    origin_message_id: None,
+                    cwd: cwd.clone(),
+                    criteria: criteria.clone(),
+                    acceptance: *acceptance,
+                    deadline_at: *deadline_at,
+                    timeout_ms: *timeout_ms,
+                    agents: agents.clone(),
+                    sessions: Vec::new(),
+                    runs: Vec::new(),
+                    requested_by: requested_by.clone(),
+                    source: source.clone(),
+                    corrective_limit: *corrective_rounds,
+                    corrective_rounds: 0,
+                    rounds: 0,
+                    verification_due: false,
+                    last_run_ended_at: None,
+                    last_completed_run: None,
+                    evidence: Vec::new(),
+                    verdict: None,
+                    stop_requested_by: None,
+                    last_reply: None,
+                    created_at: record.at,
+                    updated_at: record.at,
+                    ended_at: None,
+                },
+            );
+            changes.touch(RowRef::Task(*task_id));
+        }
+        Event::TaskStatusChanged { task_id, to, reason, trigger, .. } => {
+            if let Some(task) = state.tasks.get_mut(task_id) {
+                if matches!(trigger, TaskTrigger::Restarted | TaskTrigger::Retrying) {
+                    // A person asked for more work: limits of the time before don't count against it.
+                    task.stop_requested_by = None;
+                }
+                if *trigger == TaskTrigger::Restarted {
+                    task.corrective_rounds = 0;
+                    task.deadline_at = (task.timeout_ms > 0).then(|| record.at.plus(task.timeout_ms));
+                }
+                task.status = *to;
+                task.reason = *reason;
+                task.verification_due = *to == TaskStatus::Validating;
+                let ended = to.is_terminal() || *to == TaskStatus::Interrupted;
+                task.ended_at = ended.then_some(record.at);
+            }
+        }
+        Event::TaskVerified { task_id, round, evidence, verdict, .. } => {
+            if let Some(task) = state.tasks.get_mut(task_id) {
+                task.rounds = *round;
+                task.evidence = evidence.clone();
+                task.verdict = Some(*verdict);
+                task.verification_due = false;
+            }
+        }
+        Event::TaskStopRequested { task_id, by } => {
+            if let Some(task) = state.tasks.get_mut(task_id) {
+                task.stop_requested_by = Some(by.clone());
+            }
+        }
+        Event::TaskOverridden { task_id, passed, .. } => {
+            if let Some(task) = state.tasks.get_mut(task_id) {
+                task.verdict = Some(if *passed { Verdict::Passed } else { Verdict::Failed });
+            }
+        }
+        _ => {}
+    }
+}
