@@ -73,6 +73,9 @@ pub(crate) struct RunArguments {
     /// Program and arguments of an agent that speaks the Agent Client Protocol
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent_cmd: Option<String>,
+    /// Variable of this environment that the agent gets too; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
     /// Work folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

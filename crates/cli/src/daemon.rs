@@ -93,7 +93,8 @@ async fn wait_for_the_end(process: u32) -> Result<(), Failure> {
     let deadline = Instant::now() + STOP_DEADLINE;
     while lives(process) {
         if Instant::now() > deadline {
-            let message = format!("the daemon (process {process}) did not end within {} s", STOP_DEADLINE.as_secs());
+            let message =
+                format!("the daemon (process {process}) did not end within {} s", STOP_DEADLINE.as_secs());
             return Err(Failure::failed(message).with_hint("`rally daemon status` shows what it holds"));
         }
         sleep(LOOK_AGAIN).await;

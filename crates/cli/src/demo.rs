@@ -78,8 +78,13 @@ async fn play(connector: &Connector, task: TaskView, output: &mut Output) -> Res
     let task: TaskView = client.call("task.get", &TaskRef { task_id: task.task_id }).await?;
     show_room(&client, &task, output).await?;
     output.line("")?;
-    output.line("What was checked, in the last round:")?;
-    for line in task_view::evidence(&task.criteria, &task.evidence) {
+    let evidence = task_view::evidence(&task.criteria, &task.evidence);
+    output.line(if evidence.is_empty() {
+        "Nothing was checked."
+    } else {
+        "What was checked, in the last round:"
+    })?;
+    for line in evidence {
         output.line(&format!("  {line}"))?;
     }
     output.line("")?;

@@ -51,7 +51,8 @@ pub(crate) fn words(milliseconds: i64) -> String {
     let milliseconds = milliseconds.max(0);
     let seconds = milliseconds / 1_000;
     match seconds {
-        0..10 => format!("{}.{} s", seconds, milliseconds % 1_000 / 100),
+        0 => format!("{milliseconds} ms"),
+        1..10 => format!("{}.{} s", seconds, milliseconds % 1_000 / 100),
         10..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         _ => format!("{} h {:02} min", seconds / 3_600, seconds % 3_600 / 60),
@@ -83,6 +84,6 @@ mod tests {
     #[test]
     fn lengths_are_told() {
         let told: Vec<String> = [-5, 340, 12_999, 61_000, 7_320_000].map(words).to_vec();
-        assert_eq!(told, ["0.0 s", "0.3 s", "12 s", "1 min 01 s", "2 h 02 min"]);
+        assert_eq!(told, ["0 ms", "340 ms", "12 s", "1 min 01 s", "2 h 02 min"]);
     }
 }

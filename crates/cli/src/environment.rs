@@ -9,11 +9,13 @@ use std::path::Path;
 use rallypoint_acp::profiles::{BASE_ENVIRONMENT, Registry};
 use rallypoint_process::environment::{BASE_ALLOW_LIST, clean_environment};
 
-/// The variables that some profile may need. Values that are not UTF-8 stay behind, since JSON can't carry them.
-pub(crate) fn for_agents(data_folder: &Path) -> BTreeMap<String, String> {
+/// The variables that some profile may need, and those named. Values that are not UTF-8 stay behind, since JSON can't carry them.
+pub(crate) fn for_agents(data_folder: &Path, named: &[String]) -> BTreeMap<String, String> {
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    clean_environment(variables, &allow_list(data_folder)).into_iter().collect()
+    let mut allowed = allow_list(data_folder);
+    allowed.extend_from_slice(named);
+    clean_environment(variables, &allowed).into_iter().collect()
 }
 
 fn allow_list(data_folder: &Path) -> Vec<String> {

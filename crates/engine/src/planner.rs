@@ -12,6 +12,7 @@ use rallypoint_model::task::{TaskReason, TaskStatus};
 
 use crate::decide::verification::{evidence_lines, unmet};
 use crate::state::{MailboxItem, Run, State, Task, TurnCause};
+use crate::text::one_line;
 
 /// The plan for one thing that happened.
 pub fn plan(state: &State, item: &MailboxItem) -> Vec<PlannedAction> {
@@ -158,8 +159,7 @@ fn waiting_words(state: &State, task: &Task, label: &str, why: &str, retry: &str
         .next()
         .map(|question| format!("`rally question answer {} --accept`, or `--decline REASON`", question.id));
     let open = || {
-        let list: Vec<String> =
-            unmet(&task.criteria, &task.evidence).iter().map(|text| format!("- [ ] {text}")).collect();
+        let list: Vec<String> = unmet_with_detail(task).iter().map(|text| format!("- [ ] {text}")).collect();
         list.join("\n")
     };
     match task.reason {
@@ -195,6 +195,19 @@ fn waiting_words(state: &State, task: &Task, label: &str, why: &str, retry: &str
         }
         _ => format!("{label} ended without a usable result: {why}. {}.", capital(retry)),
     }
+}
+
+/// Unmet criteria, each with the first line of what was seen.
+fn unmet_with_detail(task: &Task) -> Vec<String> {
+    let open = unmet(&task.criteria, &task.evidence);
+    let criteria = task.criteria.iter().filter(|criterion| open.contains(&criterion.text));
+    criteria
+        .map(|criterion| {
+            let seen = task.evidence.iter().rev().find(|evidence| evidence.criterion_id == criterion.id);
+            let detail = seen.map(|evidence| one_line(&evidence.detail, 120)).unwrap_or_default();
+            if detail.is_empty() { criterion.text.clone() } else { format!("{} ({detail})", criterion.text) }
+        })
+        .collect()
 }
 
 fn capital(text: &str) -> String {

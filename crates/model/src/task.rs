@@ -249,6 +249,9 @@ pub struct AgentRequest {
     /// Program and arguments, when not taken from the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
+    /// Names of variables of the caller's environment that it gets besides those of its profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
 }
 
 /// A run's claim at its end, parsed from its completion report.

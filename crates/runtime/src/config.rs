@@ -40,7 +40,9 @@ struct File {
     default_agent: Option<String>,
     limits: Limits,
     secrets: BTreeMap<String, String>,
-    profiles: toml::Table,
+    /// Read by the registry of profiles itself.
+    #[serde(rename = "profiles")]
+    _profiles: toml::Table,
 }
 
 /// The configuration of a daemon.
@@ -72,12 +74,7 @@ impl Config {
     fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         let invalid = |message: String| ConfigError::Invalid { file: name.to_owned(), message };
         let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
-        let profiles = if file.profiles.is_empty() {
-            Registry::built_in()?
-        } else {
-            let table = toml::to_string(&file.profiles).map_err(|error| invalid(error.to_string()))?;
-            Registry::with_overrides(&table)?
-        };
+        let profiles = Registry::with_overrides(text)?;
         Ok(Self { default_agent: file.default_agent, limits: file.limits, secrets: file.secrets, profiles })
     }
 }
@@ -99,6 +96,14 @@ mod tests {
         let error = Config::parse("[limits]\nlaneSubAgentz = 3\n", "rally.toml").unwrap_err();
         assert!(error.to_string().contains("rally.toml"), "{error}");
         assert!(error.to_string().contains("laneSubAgentz"), "{error}");
+    }
+
+    #[test]
+    fn a_profile_of_the_file_is_an_agent() {
+        let text = "[profiles.mine]\nargv = [\"mine\", \"--acp\"]\nenvAllow = [\"MINE_*\"]\n";
+        let config = Config::parse(text, "rally.toml").unwrap();
+        assert_eq!(config.profiles.get("mine").map(|profile| profile.argv.len()), Some(2));
+        assert!(config.profiles.get("shell").is_some());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rallypoint_engine::view::is_idle;
 use rallypoint_model::command::Command;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::{EntityId, RoomId, TaskId, WorldId};
+use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::time::Timestamp;
 use rallypoint_ops::Problem;
 use rallypoint_store::{Store, StoreError};
@@ -31,6 +32,11 @@ const FOLLOW_BUFFER: usize = 4096;
 const FOLLOW_QUEUE: usize = 256;
 /// How often idleness and the data folder are looked at.
 const LOOK_AROUND: Duration = Duration::from_secs(2);
+
+/// Time for processes whose end was decided to be gone before the daemon ends.
+const ENDINGS_GRACE: Duration = Duration::from_secs(3);
+/// How often that is looked at.
+const ENDINGS_LOOK: Duration = Duration::from_millis(20);
 
 /// How to open a daemon.
 #[derive(Clone, Debug)]
@@ -226,6 +232,7 @@ impl Daemon {
     /// Lets queued work reach the store and closes it. Agents live on in their shims.
     pub async fn close(self) {
         self.shared.stop.send_replace(true);
+        self.let_endings_finish().await;
         self.shared.decider.close();
         let thread = self.shared.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -233,6 +240,28 @@ impl Daemon {
             if !matches!(joined, Ok(Ok(()))) {
                 tracing::error!("the decider ended badly");
             }
+        }
+    }
+}
+
+impl Daemon {
+    /// Gives processes whose end was decided a moment to be gone, so that none is left for the next daemon.
+    async fn let_endings_finish(&self) {
+        let until = Instant::now() + ENDINGS_GRACE;
+        while Instant::now() < until {
+            let ending = self.shared.decider.look(|state| {
+                state.generations.values().any(|generation| match generation.status {
+                    GenerationStatus::Stopping => true,
+                    GenerationStatus::Ended => generation.cleaned.is_none(),
+                    GenerationStatus::Launching | GenerationStatus::Opening | GenerationStatus::Ready => {
+                        false
+                    }
+                })
+            });
+            if !ending.await.unwrap_or(false) {
+                return;
+            }
+            tokio::time::sleep(ENDINGS_LOOK).await;
         }
     }
 }

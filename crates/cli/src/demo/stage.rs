@@ -117,6 +117,7 @@ impl Stage {
             label: Some(label.to_owned()),
             task: Some(task.to_owned()),
             argv: None,
+            pass_env: Vec::new(),
         };
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let repairer = AgentRequest {
@@ -129,6 +130,7 @@ impl Stage {
                 "scripted".to_owned(),
                 text(&self.script),
             ]),
+            pass_env: Vec::new(),
         };
         CreateTaskInput {
             goal: GOAL.to_owned(),
@@ -136,7 +138,7 @@ impl Stage {
             cwd: Some(text(&self.repository)),
             checks: CHECKS.map(str::to_owned).to_vec(),
             idempotency_key: Some(Uuid::new_v4().to_string()),
-            environment: environment::for_agents(data_folder),
+            environment: environment::for_agents(data_folder, &[]),
             requested_by: Some("demo".to_owned()),
             source: Some("cli".to_owned()),
             ..Default::default()

@@ -29,7 +29,7 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         timeout_ms: arguments.timeout.map_or(0, |timeout| timeout.0),
         unchecked: arguments.unchecked,
         idempotency_key: Some(Uuid::new_v4().to_string()),
-        environment: environment::for_agents(data_folder),
+        environment: environment::for_agents(data_folder, &arguments.pass_env),
         requested_by: person(),
         source: Some("cli".to_owned()),
         ..Default::default()
@@ -51,7 +51,13 @@ fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
         let name = Path::new(program).file_name();
         name.map_or_else(|| program.clone(), |name| name.to_string_lossy().into_owned())
     });
-    Ok(named.or(program_name).map(|agent| AgentRequest { agent, label: None, task: None, argv }))
+    Ok(named.or(program_name).map(|agent| AgentRequest {
+        agent,
+        label: None,
+        task: None,
+        argv,
+        pass_env: arguments.pass_env.clone(),
+    }))
 }
 
 fn work_folder(given: Option<&Path>) -> Result<String, Failure> {

@@ -221,7 +221,11 @@ impl Narrator {
             let took = duration::words(at.since(tool.began));
             let failed = call.status.as_deref() == Some("failed");
             let word = if failed { "failed" } else { "finished" };
-            lines.push(Line { at, who: who.clone(), text: format!("{word} after {took}: {}", brief(&tool.title, TITLE_AGAIN)) });
+            lines.push(Line {
+                at,
+                who: who.clone(),
+                text: format!("{word} after {took}: {}", brief(&tool.title, TITLE_AGAIN)),
+            });
             if failed {
                 lines.extend(tail_lines(at, &who, call.text.as_deref().unwrap_or_default()));
             }

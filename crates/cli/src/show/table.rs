@@ -5,7 +5,7 @@ use std::io;
 use unicode_width::UnicodeWidthStr;
 
 use crate::output::Output;
-use crate::show::text::{brief, columns, padded};
+use crate::show::text::{brief, padded, table_columns};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -26,7 +26,7 @@ impl Table {
     }
 
     pub(crate) fn print(&self, output: &mut Output) -> io::Result<()> {
-        for line in self.lines(columns()) {
+        for line in self.lines(table_columns()) {
             output.line(&line)?;
         }
         Ok(())

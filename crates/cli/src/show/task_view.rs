@@ -1,12 +1,12 @@
 //! One task, whole.
 
-use rallypoint_model::task::{Criterion, Evidence, TaskReason};
+use rallypoint_model::task::{Criterion, CriterionCheck, Evidence};
 use rallypoint_model::usage::Measured;
 use rallypoint_ops::types::{QuestionView, RunView, SessionView, TaskView};
 
 use crate::duration;
 use crate::show::table::Table;
-use crate::show::text::{Shown, brief, columns, harmless, wrapped};
+use crate::show::text::{Shown, brief, columns, harmless, table_columns, wrapped};
 use crate::show::{time, words};
 
 /// Lines for a task.
@@ -45,17 +45,11 @@ fn section(lines: &mut Vec<String>, title: &str, content: Vec<String>) {
     }
 }
 
-/// Status and reason, and what the checks amount to.
+/// Status and why; where no reason is given, what the checks amount to.
 pub(crate) fn standing(task: &TaskView) -> String {
-    let mut text = words::status(task.status).to_owned();
-    // That it is proven says what the checks amount to.
-    let verdict = task.verdict.filter(|_| task.reason != Some(TaskReason::Proven));
-    let reason = task.reason.map(words::reason);
-    for more in reason.into_iter().chain(verdict.map(words::verdict)) {
-        text.push_str(", ");
-        text.push_str(more);
-    }
-    text
+    let status = words::status(task.status);
+    let why = task.reason.map(words::reason).or_else(|| task.verdict.map(words::verdict));
+    why.map_or_else(|| status.to_owned(), |why| format!("{status}, {why}"))
 }
 
 fn sessions(sessions: &[SessionView]) -> Vec<String> {
@@ -72,7 +66,7 @@ fn sessions(sessions: &[SessionView]) -> Vec<String> {
         let id = session.session_id.to_string();
         table.row(&[&id, &session.label, &session.agent_type, session.status.as_str(), &tokens]);
     }
-    table.lines(columns().saturating_sub(2))
+    table.lines(table_columns().saturating_sub(2))
 }
 
 fn runs(task: &TaskView) -> Vec<String> {
@@ -89,7 +83,7 @@ fn runs(task: &TaskView) -> Vec<String> {
         };
         table.row(&[&run.run_id.to_string(), label, words::purpose(run.purpose), &took, &outcome(run)]);
     }
-    table.lines(columns().saturating_sub(2))
+    table.lines(table_columns().saturating_sub(2))
 }
 
 fn outcome(run: &RunView) -> String {
@@ -101,12 +95,10 @@ fn outcome(run: &RunView) -> String {
 }
 
 fn criterion(criterion: &Criterion) -> String {
-    let how = words::check(&criterion.check);
     let text = brief(&criterion.text, usize::MAX);
-    if how.contains(text.trim_matches('`')) {
-        brief(&how, usize::MAX)
-    } else {
-        brief(&format!("{text} ({how})"), usize::MAX)
+    match &criterion.check {
+        CriterionCheck::Command { .. } | CriterionCheck::File { .. } => text,
+        CriterionCheck::Human { .. } => format!("{text} (a person answers)"),
     }
 }
 
@@ -126,7 +118,7 @@ pub(crate) fn evidence(criteria: &[Criterion], evidence: &[Evidence]) -> Vec<Str
         };
         table.row(&[words::result(observed.result), &exit, &took, &brief(procedure, 40), &observed.detail]);
     }
-    table.lines(columns().saturating_sub(2))
+    table.lines(table_columns().saturating_sub(2))
 }
 
 /// A question with the command that answers it.

@@ -121,6 +121,11 @@ pub(crate) fn columns() -> usize {
     terminal.filter(|columns| *columns >= 40).unwrap_or(COLUMNS_DEFAULT).min(COLUMNS_MAX)
 }
 
+/// Columns that a table may have. A program that reads one wants its cells whole.
+pub(crate) fn table_columns() -> usize {
+    if std::io::stdout().is_terminal() { columns() } else { usize::MAX }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::run::{RunOutcome, RunPurpose};
-use rallypoint_model::task::{CriterionCheck, EvidenceResult, TaskReason, TaskStatus, Verdict};
+use rallypoint_model::task::{EvidenceResult, TaskReason, TaskStatus, Verdict};
 
 pub(crate) fn status(status: TaskStatus) -> &'static str {
     match status {
@@ -116,14 +116,5 @@ pub(crate) fn answer(answer: &Answer) -> String {
         Answer::Accept { reason } if reason.is_empty() => "accepted".to_owned(),
         Answer::Accept { reason } => format!("accepted: {reason}"),
         Answer::Value { value } => value.to_string(),
-    }
-}
-
-/// How a criterion is checked.
-pub(crate) fn check(check: &CriterionCheck) -> String {
-    match check {
-        CriterionCheck::Command { command } => format!("`{command}` exits 0"),
-        CriterionCheck::File { path } => format!("`{path}` exists and is not empty"),
-        CriterionCheck::Human { text } => format!("a person accepts: {text}"),
     }
 }

@@ -131,10 +131,24 @@ impl Deciding<'_, '_> {
                 );
             }
             GenerationEnd::Exited { code, signal } => {
-                let reason = OutcomeReason::AgentExited {
-                    code: *code,
-                    signal: *signal,
-                    stderr: crate::text::one_line(stderr.lines().last().unwrap_or_default(), 300),
+                let junk = run.generation_id.or(self.last_generation(run.session_id));
+                let junk = junk.and_then(|id| self.state.generations.get(&id));
+                let junk = junk.filter(|generation| generation.agent_session_id.is_none());
+                let lines = junk.map_or(0, |generation| generation.junk_lines);
+                let reason = if lines > 0 && stderr.is_empty() {
+                    let code = code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
+                    OutcomeReason::Garbled {
+                        message: format!(
+                            "the program printed {lines} lines that are no protocol frames and ended{code}; \
+                             it does not seem to speak the Agent Client Protocol"
+                        ),
+                    }
+                } else {
+                    OutcomeReason::AgentExited {
+                        code: *code,
+                        signal: *signal,
+                        stderr: crate::text::one_line(stderr.lines().last().unwrap_or_default(), 300),
+                    }
                 };
                 self.finish_run(run_id, RunOutcome::Failed, reason);
             }
@@ -171,6 +185,15 @@ impl Deciding<'_, '_> {
                 self.finish_run(run_id, RunOutcome::Lost, OutcomeReason::Recovery { message });
             }
         }
+    }
+
+    /// The process of a session that was started last.
+    fn last_generation(&self, session_id: rallypoint_model::ids::SessionId) -> Option<GenerationId> {
+        let of_session =
+            self.state.generations.values().filter(|generation| generation.session_id == session_id);
+        of_session
+            .max_by_key(|generation| (generation.started_at, generation.id))
+            .map(|generation| generation.id)
     }
 
     pub(crate) fn generation_cleaned(

@@ -133,8 +133,15 @@ fn requested_agents(
     if !input.agents.is_empty() {
         return Ok(input.agents.clone());
     }
-    let one =
-        |agent: &str| vec![AgentRequest { agent: agent.to_owned(), label: None, task: None, argv: None }];
+    let one = |agent: &str| {
+        vec![AgentRequest {
+            agent: agent.to_owned(),
+            label: None,
+            task: None,
+            argv: None,
+            pass_env: Vec::new(),
+        }]
+    };
     if let Some(agent) = &shared.config.default_agent {
         return Ok(one(agent));
     }
@@ -200,6 +207,8 @@ fn resolve(
         .with_hint(hint)
         .into());
     }
+    let mut profile = profile;
+    profile.env_allow.extend(request.pass_env.iter().cloned());
     let pairs = caller.iter().map(|(name, value)| (name.clone(), value.clone()));
     let (hidden, open): (Vec<_>, Vec<_>) =
         profile.environment(pairs).into_iter().partition(|(name, value)| is_secret(name, value));

@@ -98,7 +98,7 @@ fn checks_and_ends_are_told_with_their_reasons() {
     let verified = json!({"taskId": TASK, "round": 1, "evidence": evidence, "verdict": "failed", "unmet": ["sh test.sh"]});
     assert_eq!(
         texts(narrator.tell(&record(1, "task.verified", verified))),
-        ["check: failed: sh test.sh (exit 1, 0.1 s): got: Helo", "check: round 1: not proven"]
+        ["check: failed: sh test.sh (exit 1, 120 ms): got: Helo", "check: round 1: not proven"]
     );
     let failed = narrator.tell(&ended("failed", json!({"kind": "reported", "reason": "no compiler"})));
     assert_eq!(texts(failed), ["notes: failed: no compiler"]);
