@@ -81,6 +81,11 @@ fn after_checks(state: &State, task: &Task) -> Vec<PlannedAction> {
 
 /// The state of a task in words, as the one reply that it asks for.
 fn tell_state(state: &State, task: &Task, run: Option<&Run>) -> Vec<PlannedAction> {
+    let ended = task.status.is_terminal() || task.status == TaskStatus::Interrupted;
+    if ended && task.last_reply.is_some() {
+        // Several runs may end in one moment; the end of their task is told once.
+        return Vec::new();
+    }
     let last = run.or_else(|| task.runs.last().and_then(|id| state.runs.get(id)));
     let label = last
         .and_then(|run| state.sessions.get(&run.session_id))

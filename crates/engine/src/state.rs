@@ -172,7 +172,7 @@ pub struct Task {
     pub source: String,
     /// Limit of corrective rounds.
     pub corrective_limit: u32,
-    /// Corrective and continuing prompts sent.
+    /// Corrective prompts sent.
     pub corrective_rounds: u32,
     /// Rounds of checks recorded.
     pub rounds: u32,

@@ -235,7 +235,7 @@ pub enum Verdict {
 }
 
 /// One sub-agent that a task asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentRequest {
     /// Agent id or profile name.

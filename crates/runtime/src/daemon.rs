@@ -30,6 +30,11 @@ use crate::sources::SystemClock;
 const FOLLOW_BUFFER: usize = 4096;
 /// Events on their way to one follower.
 const FOLLOW_QUEUE: usize = 256;
+/// How long a lock that is held is asked for again. A program that a killed daemon was about to start holds copies of
+/// that daemon's open files, the lock among them, until it is executed; no daemon is there then.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+/// Pause between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// How often idleness and the data folder are looked at.
 const LOOK_AROUND: Duration = Duration::from_secs(2);
 
@@ -127,8 +132,7 @@ impl Daemon {
     pub async fn open(options: DaemonOptions) -> Result<Self, OpenError> {
         let faults = Faults::from_text(&std::env::var("RALLY_FAULT").unwrap_or_default());
         let folder = options.data_folder.clone();
-        let store =
-            Store::open(&folder, faults.key_enforcement()).map_err(|error| open_error(&folder, error))?;
+        let store = open_store(&folder, faults).await.map_err(|error| open_error(&folder, error))?;
         let config = Arc::new(Config::load(&folder).map_err(|error| config_error(&error))?);
         let folders =
             Folders::open(&folder).map_err(|source| OpenError::Folder { folder: folder.clone(), source })?;
@@ -262,6 +266,18 @@ impl Daemon {
                 return;
             }
             tokio::time::sleep(ENDINGS_LOOK).await;
+        }
+    }
+}
+
+async fn open_store(folder: &std::path::Path, faults: Faults) -> Result<Store, StoreError> {
+    let give_up = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match Store::open(folder, faults.key_enforcement()) {
+            Err(StoreError::Locked { .. }) if Instant::now() < give_up => {
+                tokio::time::sleep(LOCK_PAUSE).await
+            }
+            opened => return opened,
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             }
             if let Some(task) = task_id.and_then(|id| state.tasks.get_mut(&id)) {
                 task.runs.push(*run_id);
-                if matches!(purpose, RunPurpose::Corrective | RunPurpose::Continuing) {
+                if *purpose == RunPurpose::Corrective {
                     task.corrective_rounds = task.corrective_rounds.saturating_add(1);
                 }
             }

@@ -73,6 +73,10 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                 }
                 if *trigger == TaskTrigger::Restarted {
                     task.corrective_rounds = 0;
+                }
+                let time_is_up = task.deadline_at.is_some_and(|at| at <= record.at);
+                let goes_on = *trigger == TaskTrigger::Retrying && task.status == TaskStatus::WaitingOnUser;
+                if *trigger == TaskTrigger::Restarted || goes_on && time_is_up {
                     task.deadline_at = (task.timeout_ms > 0).then(|| record.at.plus(task.timeout_ms));
                 }
                 task.status = *to;
@@ -80,6 +84,10 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                 task.verification_due = *to == TaskStatus::Validating;
                 let ended = to.is_terminal() || *to == TaskStatus::Interrupted;
                 task.ended_at = ended.then_some(record.at);
+                if ended {
+                    // Words about what was before say nothing of the end.
+                    task.last_reply = None;
+                }
             }
         }
         Event::TaskVerified { task_id, round, evidence, verdict, .. } => {

@@ -12,7 +12,7 @@ use rallypoint_model::usage::TokenCounts;
 use super::Deciding;
 use crate::apply::apply_cursor;
 use crate::permission::{Decision, standard};
-use crate::state::InputKind;
+use crate::state::{InputKind, Run};
 
 /// JSON-RPC code of "authentication required" in the Agent Client Protocol.
 const AUTH_REQUIRED: i64 = -32000;
@@ -31,7 +31,11 @@ impl Deciding<'_, '_> {
         }
         let understood = generation.cursor.frames;
         for item in &report.items {
-            self.agent_item(generation_id, item, understood);
+            // Lines without a frame's meaning are numbered too: no new number, no new junk.
+            let repeated = matches!(item, AgentItem::Junk { .. }) && report.cursor.frames <= understood;
+            if !repeated {
+                self.agent_item(generation_id, item, understood);
+            }
         }
         apply_cursor(self.state, generation_id, report.cursor, self.context.now, self.changes);
         Outcome::Done
@@ -292,7 +296,10 @@ impl Deciding<'_, '_> {
             &format!("asks for permission: {title}"),
             request_id,
         );
-        self.block_task_of(run_id);
+        // Telling it may have ended the run by its cap.
+        if self.state.runs.get(&run_id).is_some_and(Run::is_open) {
+            self.block_task_of(run_id);
+        }
     }
 
     fn prompt_answered(
@@ -307,6 +314,7 @@ impl Deciding<'_, '_> {
             return;
         };
         self.withdraw_run_questions(run_id, "the agent");
+        self.unblock_task_of(run_id);
         let Some(aggregate) = self.run_aggregate(run_id) else {
             return;
         };

@@ -109,7 +109,7 @@ impl Deciding<'_, '_> {
                 .get(&task_id)
                 .is_some_and(|task| !self.state.task_has_open_run(task) && !task.status.is_terminal());
             if idle {
-                self.withdraw_questions(task_id, None, "the task's time limit");
+                self.withdraw_questions(task_id, "the task's time limit", |_| true);
                 self.move_task(task_id, TaskTrigger::Unrecoverable, Some(TaskReason::TimedOut));
                 self.tell_task(task_id, &reason.words(), TurnCause::Moved);
             }

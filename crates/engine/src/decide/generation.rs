@@ -119,8 +119,9 @@ impl Deciding<'_, '_> {
             self.finish_run(run_id, RunOutcome::Killed, cancel.reason);
             return;
         }
-        let provably_not_accepted =
-            matches!(run.prompt, PromptProgress::NotSent | PromptProgress::Journalled);
+        // A run that waits for an answer was asked by an agent, so an agent had its prompt.
+        let provably_not_accepted = matches!(run.status, RunStatus::Starting | RunStatus::Running)
+            && matches!(run.prompt, PromptProgress::NotSent | PromptProgress::Journalled);
         let attempts_left = run.attempts <= self.context.limits.crash_budget;
         match end {
             GenerationEnd::StartFailed { message } => {

@@ -12,7 +12,7 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use super::Deciding;
 use crate::permission::option_of_kind;
 use crate::prompt::FollowUpReason;
-use crate::state::Question;
+use crate::state::{Question, TurnCause};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -96,12 +96,17 @@ impl Deciding<'_, '_> {
         );
     }
 
-    /// Withdraws the open questions of a task, or of one of its sessions.
-    pub(crate) fn withdraw_questions(&mut self, task_id: TaskId, session_id: Option<SessionId>, by: &str) {
+    /// Withdraws those open questions of a task that `which` picks.
+    pub(crate) fn withdraw_questions(
+        &mut self,
+        task_id: TaskId,
+        by: &str,
+        which: impl Fn(&Question) -> bool,
+    ) {
         let open: Vec<QuestionId> = self
             .state
             .open_questions(task_id)
-            .filter(|question| session_id.is_none() || question.session_id == session_id)
+            .filter(|question| which(question))
             .map(|question| question.id)
             .collect();
         for question_id in open {
@@ -234,11 +239,18 @@ impl Deciding<'_, '_> {
     }
 
     /// A task that waits for nothing more goes on.
-    fn unblock_task(&mut self, task_id: TaskId) {
+    pub(crate) fn unblock_task(&mut self, task_id: TaskId) {
         let waits = self.state.open_questions(task_id).next().is_some();
         let status = self.state.tasks.get(&task_id).map(|task| task.status);
         if !waits && matches!(status, Some(TaskStatus::Blocked | TaskStatus::WaitingOnUser)) {
             self.move_task(task_id, TaskTrigger::Answered, None);
+        }
+    }
+
+    /// The same for the task of a run.
+    pub(crate) fn unblock_task_of(&mut self, run_id: RunId) {
+        if let Some(task_id) = self.state.runs.get(&run_id).and_then(|run| run.task_id) {
+            self.unblock_task(task_id);
         }
     }
 
@@ -271,23 +283,27 @@ impl Deciding<'_, '_> {
                         option_of_kind(options, "reject_once").map(|option| option.option_id.clone());
                     self.settle_approval(&question, reject);
                 }
-                QuestionKind::Ask { .. } => {
-                    if self
-                        .state
-                        .tasks
-                        .get(&question.task_id)
-                        .is_some_and(|task| task.status == TaskStatus::Blocked)
-                    {
-                        self.move_task(
-                            question.task_id,
-                            TaskTrigger::AwaitingUser,
-                            Some(TaskReason::QuestionExpired),
-                        );
-                    }
-                }
+                QuestionKind::Ask { .. } => self.ask_expired(question.task_id),
                 QuestionKind::Acceptance { .. } => {}
             }
         }
+    }
+
+    /// A task that waited for this answer alone is left to a person.
+    fn ask_expired(&mut self, task_id: TaskId) {
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return;
+        };
+        let waits_for_more = self.state.open_questions(task_id).next().is_some();
+        if task.status != TaskStatus::Blocked || waits_for_more {
+            return;
+        }
+        if self.state.task_has_open_run(task) {
+            self.unblock_task(task_id);
+            return;
+        }
+        self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::QuestionExpired));
+        self.tell_task(task_id, "the question was not answered in time", TurnCause::Moved);
     }
 }
 

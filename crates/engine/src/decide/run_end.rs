@@ -123,7 +123,8 @@ impl Deciding<'_, '_> {
             Some(boundary) => self.route(run_id, boundary, &body, "end"),
             None => self.tell_stopped(run_id, session_id, task_id, outcome, reason),
         }
-        if blocked_by_itself {
+        let stop_asked = self.state.tasks.get(&task_id).is_some_and(|task| task.stop_requested_by.is_some());
+        if blocked_by_itself && !stop_asked {
             let text = question.unwrap_or_else(|| summary.to_owned());
             let minutes = self.context.limits.question_deadline_minutes;
             self.open_question(run_id, QuestionKind::Ask { text }, None, minutes);
@@ -276,7 +277,14 @@ impl Deciding<'_, '_> {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return;
         };
-        if task.status.is_terminal() || self.state.task_has_open_run(task) {
+        if task.status.is_terminal() {
+            return;
+        }
+        if self.state.task_has_open_run(task) {
+            // Its question went with it; the others work on.
+            if task.status == TaskStatus::Blocked {
+                self.unblock_task(task_id);
+            }
             return;
         }
         let stop_asked = task.stop_requested_by.is_some();
@@ -289,6 +297,11 @@ impl Deciding<'_, '_> {
             return;
         }
         match outcome {
+            RunOutcome::Completed if blocked_by_itself => {
+                // Nobody wants the answer any more, and nothing was completed.
+                self.move_task(task_id, TaskTrigger::Interrupted, Some(TaskReason::Stopped));
+                self.tell_task(task_id, "the work was stopped", TurnCause::Moved);
+            }
             RunOutcome::Completed => self.completion_reported(task_id),
             RunOutcome::CompletedEmpty | RunOutcome::Incomplete => self.continue_or_wait(run_id, task_id),
             RunOutcome::Failed if needs_login(reason) => {
@@ -320,7 +333,7 @@ impl Deciding<'_, '_> {
         let Some(session_id) = self.state.runs.get(&run_id).map(|run| run.session_id) else {
             return;
         };
-        let budget_left = task.corrective_rounds < task.corrective_limit;
+        let budget_left = self.continued(run_id) < self.context.limits.crash_budget;
         if budget_left && task.stop_requested_by.is_none() && self.session_can_go_on(session_id) {
             if task.status != TaskStatus::Active {
                 self.move_task(task_id, TaskTrigger::Retrying, None);
@@ -335,6 +348,19 @@ impl Deciding<'_, '_> {
         } else {
             self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::NoUsableResult));
         }
+    }
+
+    /// Continuing prompts that led to this run, one after another.
+    fn continued(&self, run_id: RunId) -> u32 {
+        let mut count: u32 = 0;
+        let mut next = self.state.runs.get(&run_id);
+        while let Some(run) = next
+            && run.purpose == RunPurpose::Continuing
+        {
+            count = count.saturating_add(1);
+            next = run.predecessor.and_then(|id| self.state.runs.get(&id));
+        }
+        count
     }
 
     /// A session over its cap ends; its single notice is posted.

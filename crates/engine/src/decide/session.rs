@@ -1,9 +1,10 @@
 //! Sessions and the runs that are given to them.
 
 use rallypoint_model::agent_io::PromptBlock;
-use rallypoint_model::command::Outcome;
+use rallypoint_model::command::{AgentLaunch, Outcome};
 use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{MessageId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::question::QuestionKind;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::RunPurpose;
 use rallypoint_model::session::{FrozenOrigin, GenerationStatus, SessionKind};
@@ -14,13 +15,26 @@ use crate::prompt::{FollowUpReason, GoalPrompt, goal_prompt};
 use crate::router::sub_agent_entity;
 
 impl Deciding<'_, '_> {
-    /// Starts the sub-agent that a task asks for at this place. Its origin is frozen here.
+    /// Starts the sub-agent that a task asks for at this place.
     pub(crate) fn spawn_agent(&mut self, task_id: TaskId, index: u32) -> Result<SessionId, String> {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return Err("the task is gone".to_owned());
         };
         let Some(launch) = task.agents.get(index as usize).cloned() else {
             return Err(format!("the task asks for no sub-agent number {index}"));
+        };
+        let session_id = self.open_session(task_id, launch)?;
+        self.queue_goal(session_id, None);
+        if self.state.tasks.get(&task_id).is_some_and(|task| task.status == TaskStatus::Open) {
+            self.move_task(task_id, TaskTrigger::SessionActive, None);
+        }
+        Ok(session_id)
+    }
+
+    /// Makes a session of a task. Its origin is frozen here.
+    fn open_session(&mut self, task_id: TaskId, launch: AgentLaunch) -> Result<SessionId, String> {
+        let Some(task) = self.state.tasks.get(&task_id) else {
+            return Err("the task is gone".to_owned());
         };
         let Some(world) = self.state.world.clone() else {
             return Err("there is no world".to_owned());
@@ -39,7 +53,6 @@ impl Deciding<'_, '_> {
             user_id: world.user_id,
             source: task.source.clone(),
         };
-        let (goal, cwd) = (task.goal.clone(), task.cwd.clone());
         let session_id = SessionId(self.context.ids.next_uuid());
         let entity_id = sub_agent_entity(&world.main_agent_id.to_string(), session_id);
         self.emit(
@@ -57,28 +70,30 @@ impl Deciding<'_, '_> {
                 task_id: Some(task_id),
                 room_id: None,
                 entity_id,
-                launch: Some(launch.clone()),
-                origin: Some(origin.clone()),
+                launch: Some(launch),
+                origin: Some(origin),
             },
         );
-        let blocks = goal_prompt(&GoalPrompt {
-            agent_name: &launch.label,
-            goal: &goal,
-            task: launch.task.as_deref(),
-            criteria: &self.criteria_texts(task_id),
-            task_room: origin.task_room_id,
-            worktree_room: origin.worktree_room_id,
-            workdir: &cwd,
-        });
-        self.queue_run(session_id, RunPurpose::Goal, blocks, None);
-        if self.state.tasks.get(&task_id).is_some_and(|task| task.status == TaskStatus::Open) {
-            self.move_task(task_id, TaskTrigger::SessionActive, None);
-        }
         Ok(session_id)
     }
 
-    /// The goal again, in a new conversation, because a person asked for it.
-    pub(crate) fn queue_goal_again(&mut self, session_id: SessionId, extra: Option<&str>) {
+    /// The goal again, in a new conversation, because a person asked for it. A
+    /// session over its cap can tell its room nothing more, so another takes over.
+    pub(crate) fn queue_goal_again(&mut self, session_id: SessionId, extra: Option<&str>) -> SessionId {
+        let session = self.state.sessions.get(&session_id);
+        let over_cap = session
+            .filter(|session| session.capped)
+            .and_then(|session| Some((session.task_id?, session.launch.clone()?)));
+        let session_id = match over_cap {
+            Some((task_id, launch)) => self.open_session(task_id, launch).unwrap_or(session_id),
+            None => session_id,
+        };
+        self.queue_goal(session_id, extra);
+        session_id
+    }
+
+    /// The first prompt of a conversation, with what a person adds to it.
+    fn queue_goal(&mut self, session_id: SessionId, extra: Option<&str>) {
         let Some(session) = self.state.sessions.get(&session_id) else {
             return;
         };
@@ -193,10 +208,17 @@ impl Deciding<'_, '_> {
 
     /// A task that waits goes on, because something is said to its session.
     pub(crate) fn resume_task_for(&mut self, task_id: TaskId, session_id: SessionId, by: &str) {
-        self.withdraw_questions(task_id, Some(session_id), by);
-        let status = self.state.tasks.get(&task_id).map(|task| task.status);
-        if matches!(status, Some(TaskStatus::Blocked | TaskStatus::WaitingOnUser)) {
-            self.move_task(task_id, TaskTrigger::Answered, None);
+        // An agent that waits for a permission still needs its answer, so that question stays.
+        self.withdraw_questions(task_id, by, |question| match question.question {
+            QuestionKind::Ask { .. } => question.session_id == Some(session_id),
+            QuestionKind::Acceptance { .. } => true,
+            QuestionKind::Approval { .. } => false,
+        });
+        if self.state.tasks.get(&task_id).is_some_and(|task| task.status == TaskStatus::Validating) {
+            // What was to be checked changes again.
+            self.move_task(task_id, TaskTrigger::Retrying, None);
+        } else {
+            self.unblock_task(task_id);
         }
     }
 }

@@ -6,7 +6,7 @@ use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{RunId, SessionId, TaskId};
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
-use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus};
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 
 use super::Deciding;
@@ -21,7 +21,8 @@ impl Deciding<'_, '_> {
                 format!("the task has ended as `{}`; nothing is left to stop", task.status.as_str()),
             ));
         }
-        if task.stop_requested_by.is_some() {
+        // Asked before and still under way; a task that went on since is stopped anew.
+        if task.stop_requested_by.is_some() && self.state.task_has_open_run(task) {
             return Ok(Outcome::Done);
         }
         let runs = task.runs.clone();
@@ -31,7 +32,7 @@ impl Deciding<'_, '_> {
         for run_id in runs {
             self.cancel_run(run_id, by, &reason);
         }
-        self.withdraw_questions(task_id, None, by);
+        self.withdraw_questions(task_id, by, |_| true);
         let idle = self.state.tasks.get(&task_id).is_some_and(|task| {
             !self.state.task_has_open_run(task)
                 && !task.status.is_terminal()
@@ -82,6 +83,11 @@ impl Deciding<'_, '_> {
             return;
         };
         self.answer_open_approvals_cancelled(run_id);
+        // It waits for the agent now, no longer for a person.
+        if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::WaitingApproval) {
+            self.move_run(run_id, RunTrigger::Resumed);
+        }
+        self.unblock_task_of(run_id);
         let agent_session_id = self
             .state
             .generations

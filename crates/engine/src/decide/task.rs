@@ -17,6 +17,13 @@ impl Deciding<'_, '_> {
         if let Some(known) = self.known_task(create)? {
             return Ok(Outcome::Task { task_id: known });
         }
+        if self.state.tasks.contains_key(&create.task_id) {
+            return Err(Refusal::new(
+                RefusalCode::Conflict,
+                format!("the task `{}` was made before", create.task_id),
+            )
+            .with_hint("use a new id for a new task"));
+        }
         let room_id = self.checked_room(create)?;
         self.check_limits(create)?;
         let mut criteria = create.criteria.clone();
@@ -149,6 +156,13 @@ impl Deciding<'_, '_> {
         text: Option<&str>,
     ) -> Result<Outcome, Refusal> {
         let task = self.state.tasks.get(&task_id).ok_or_else(|| Refusal::not_found("task", task_id))?;
+        if self.state.task_has_open_run(task) {
+            return Err(Refusal::new(
+                RefusalCode::Conflict,
+                format!("the task is `{}` and a sub-agent still works on it", task.status.as_str()),
+            )
+            .with_hint("answer what it asks, or stop the task first"));
+        }
         let trigger = match task.status {
             TaskStatus::WaitingOnUser | TaskStatus::Blocked => TaskTrigger::Retrying,
             TaskStatus::Interrupted | TaskStatus::Done | TaskStatus::Failed => TaskTrigger::Restarted,
@@ -167,17 +181,17 @@ impl Deciding<'_, '_> {
             .map(|run| run.session_id)
             .or_else(|| task.sessions.last().copied())
             .ok_or_else(|| Refusal::new(RefusalCode::Conflict, "the task never had a session"))?;
-        self.withdraw_questions(task_id, None, by);
+        self.withdraw_questions(task_id, by, |_| true);
         self.move_task(task_id, trigger, None);
         let can_go_on = self.session_can_go_on(session_id);
         if can_go_on {
             let message = text.unwrap_or("Continue, or report how far it got and what keeps you from it.");
             let reason = if text.is_some() { FollowUpReason::UserMessage } else { FollowUpReason::Resume };
             self.queue_follow_up(session_id, RunPurpose::FollowUp, reason, message, None);
-        } else {
-            // The conversation is gone; a person asks for the goal to be run again.
-            self.queue_goal_again(session_id, text);
+            return Ok(Outcome::Queued { session_id });
         }
+        // The conversation is gone; a person asks for the goal to be run again.
+        let session_id = self.queue_goal_again(session_id, text);
         Ok(Outcome::Queued { session_id })
     }
 
@@ -202,7 +216,7 @@ impl Deciding<'_, '_> {
             return Err(Refusal::new(RefusalCode::Conflict, "a sub-agent still works on the task")
                 .with_hint("stop the task first, or wait for its end"));
         }
-        self.withdraw_questions(task_id, None, by);
+        self.withdraw_questions(task_id, by, |_| true);
         let scope = self.task_scope(task_id);
         self.emit(
             Aggregate::Task(task_id),

@@ -1,0 +1,160 @@
+//! The daemon is killed under work, at random moments and many times; nothing may be lost, doubled, cut or left
+//! behind. And with a safeguard taken away, the same loop must notice.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rallypoint_model::ids::TaskId;
+use rallypoint_model::run::{RunPurpose, RunStatus};
+use rallypoint_model::task::TaskStatus;
+use rallypoint_ops::types::TaskView;
+use rallypoint_testkit::crash::{self, CrashPlan, CrashReport, Phase, Request, Work, check_work};
+use rallypoint_testkit::{DaemonProcess, DataFolder, Follower, Journal, Rule};
+
+/// Kills when nobody says how many.
+const ROUNDS: u32 = 200;
+/// Kills that show whether a missing safeguard is noticed.
+const FAULT_ROUNDS: u32 = 10;
+/// Far above what any single step takes, so that only a hang meets it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_rally"))
+}
+
+/// `RALLY_CRASH_SEED` repeats a run as far as the machine's own timing allows.
+fn seed() -> u64 {
+    let given = std::env::var("RALLY_CRASH_SEED").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or_else(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_micros() as u64)
+    })
+}
+
+fn rounds() -> u32 {
+    std::env::var("RALLY_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
+}
+
+async fn with_fault(fault: &str) -> CrashReport {
+    let plan =
+        CrashPlan { program: program(), rounds: FAULT_ROUNDS, seed: seed(), fault: Some(fault.to_owned()) };
+    crash::run(&plan).await.unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_loses_nothing_and_doubles_nothing() {
+    let plan = CrashPlan { program: program(), rounds: rounds(), seed: seed(), fault: None };
+    println!("seed {}", plan.seed);
+    let report = crash::run(&plan).await.unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{report}");
+    assert!(report.violations.is_empty(), "{report}");
+    let with_prompt = report.kills_in(Phase::PromptOpen);
+    assert!(
+        with_prompt * 5 >= report.rounds,
+        "{with_prompt} kills are too few with a prompt open:\n{report}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_turns_red_without_the_sweep() {
+    let report = with_fault("no-sweep").await;
+    println!("{report}");
+    assert!(report.violations_of(Rule::Orphans) > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_turns_red_without_unique_keys() {
+    let report = with_fault("no-unique-keys").await;
+    println!("{report}");
+    assert!(report.violations_of(Rule::OneTask) > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_turns_red_without_the_cursor() {
+    let report = with_fault("no-cursor").await;
+    println!("{report}");
+    assert!(report.violations_of(Rule::Output) > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_of_four_thousand_frames_survives_two_kills() {
+    let folder = DataFolder::new().unwrap();
+    let work = Work::Counting { chunks: 4_000, milliseconds: 4_000 };
+    let request = Request::new(&program(), &folder, "long", work);
+    let mut daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
+    let mut follower = Follower::start(daemon.client());
+    let made: TaskView = daemon.client().call("task.create", &request.input).await.unwrap();
+    // A chunk is three frames: the words, a tool call and its end.
+    for frame in [2_000, 7_000] {
+        let reached = follower
+            .until(PATIENCE, |followed| followed.state.runs.values().any(|run| run.last_frame > frame))
+            .await;
+        assert!(
+            reached,
+            "frame {frame} was never shown: {:?}",
+            follower.look(|followed| followed.open_ends())
+        );
+        assert!(
+            follower.look(|followed| {
+                followed.state.runs.values().any(|run| run.status == RunStatus::Running)
+            })
+        );
+        daemon.kill9().unwrap();
+        daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
+    }
+    let quiet = follower.until(PATIENCE, |followed| followed.is_quiet()).await;
+    assert!(quiet, "{:?}", follower.look(|followed| followed.open_ends()));
+    assert_eq!(folder.agent_processes(), []);
+    daemon.stop().await.unwrap();
+    let journal = Journal::read(&folder.database()).unwrap();
+    assert_eq!(check_work(&journal, &[request]), []);
+    let task = &journal.state.tasks[&made.task_id];
+    assert_eq!((task.status, task.runs.len()), (TaskStatus::Done, 1));
+    let outputs = journal.events.iter().filter(|event| event.event.kind() == "agent.output").count();
+    assert!(outputs >= 3 * 4_000 - 2 - 4_000, "{outputs} outputs are stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killing_the_client_changes_nothing() {
+    let folder = DataFolder::new().unwrap();
+    let (notes, gate) = (folder.path().join("notes"), folder.path().join("gate"));
+    let daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
+    let mut follower = Follower::start(daemon.client());
+    let goal = format!(
+        "$ echo $$ >> '{}'\n$ until test -e '{}'; do sleep 0.02; done\n",
+        notes.display(),
+        gate.display()
+    );
+    let mut client = Command::new(program())
+        .arg("--data")
+        .arg(folder.path())
+        .args(["--json", "run", &goal, "--agent", "shell", "--check", "true"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let working = follower
+        .until(PATIENCE, |followed| followed.state.runs.values().any(|run| !run.open_tools.is_empty()))
+        .await;
+    assert!(working, "the run never began: {:?}", follower.look(|followed| followed.open_ends()));
+    client.kill().unwrap();
+    client.wait().unwrap();
+    std::fs::write(&gate, "").unwrap();
+    let quiet = follower.until(PATIENCE, |followed| followed.is_quiet()).await;
+    assert!(quiet, "{:?}", follower.look(|followed| followed.open_ends()));
+    let (id, status, runs): (TaskId, TaskStatus, usize) = follower.look(|followed| {
+        let task = followed.state.tasks.values().next().unwrap();
+        (task.id, task.status, task.runs.len())
+    });
+    assert_eq!((status, runs), (TaskStatus::Done, 1), "task {id}");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap().lines().count(), 1);
+    daemon.stop().await.unwrap();
+    let journal = Journal::read(&folder.database()).unwrap();
+    let ends = journal.events.iter().filter(|event| {
+        event.event.kind() == "run.ended"
+            && event.scope.run_id.is_some_and(|id| journal.state.runs[&id].purpose != RunPurpose::Turn)
+    });
+    assert_eq!(ends.count(), 1);
+}

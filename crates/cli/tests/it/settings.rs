@@ -1,0 +1,37 @@
+//! Every verb has `--json`, and help says what there is.
+
+use crate::help::Rally;
+
+#[test]
+fn every_listing_verb_answers_in_json() {
+    let rally = Rally::new();
+    assert_eq!(rally.run(&["run", "Go\n\n$ true", "--check", "true"]).code, Some(0));
+    for arguments in [
+        &["task", "list"][..],
+        &["room", "list"],
+        &["room", "show", "main"],
+        &["agents"],
+        &["question", "list"],
+        &["daemon", "status"],
+    ] {
+        let value = rally.json(arguments);
+        assert!(value.is_object() || value.is_array(), "{arguments:?}: {value}");
+    }
+    let doctor = rally.run(&["doctor", "--json"]);
+    assert!(
+        doctor.lines().iter().all(serde_json::Value::is_object) || doctor.out.starts_with('['),
+        "{doctor:?}"
+    );
+}
+
+#[test]
+fn built_in_agents_are_ready_and_others_say_how_to_install_them() {
+    let rally = Rally::new();
+    let agents = rally.json(&["agents"]);
+    let items = agents["items"].as_array().unwrap();
+    let shell = items.iter().find(|agent| agent["name"] == "shell").unwrap();
+    assert_eq!(shell["installed"], true);
+    for agent in items.iter().filter(|agent| agent["installed"] == false) {
+        assert_ne!(agent["installHint"], "", "{agent}");
+    }
+}
