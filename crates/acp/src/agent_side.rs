@@ -6,7 +6,7 @@
 //! turn is cancelled and the server returns once they are done, or after a
 //! grace period.
 //!
-//! Loading earlier sessions, file access and terminals are not served.
+//! Earlier sessions are loaded where the program can; file access and terminals are not served.
 
 mod client;
 mod server;

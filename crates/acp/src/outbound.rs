@@ -7,9 +7,9 @@
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock, Error, Implementation,
-    InitializeRequest, Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities, PromptRequest,
-    RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome, SessionConfigValueId,
-    SessionId, SetSessionConfigOptionRequest, SubagentCapabilities, TextContent,
+    InitializeRequest, LoadSessionRequest, Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
+    SessionConfigValueId, SessionId, SetSessionConfigOptionRequest, SubagentCapabilities, TextContent,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -27,6 +27,9 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
     match input {
         AgentInput::Initialize => request(seq, "initialize", initialize()),
         AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
+        AgentInput::LoadSession { agent_session_id, cwd } => {
+            request(seq, "session/load", LoadSessionRequest::new(session_id(agent_session_id), cwd))
+        }
         AgentInput::Prompt { agent_session_id, blocks } => {
             let prompt = blocks.iter().map(content_block).collect();
             request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))

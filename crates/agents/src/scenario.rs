@@ -14,6 +14,7 @@ use rallypoint_acp::agent_side::AgentServer;
 
 use crate::{complain, usage};
 
+mod memory;
 mod odd_frames;
 mod turns;
 
@@ -58,6 +59,11 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("no-newline", "leaves out the line end of its last frame and exits"),
     ("usage", "reports tokens with its answer"),
     ("split-secret", "TEXT: says the text in chunks of 3 bytes"),
+    (
+        "remembers",
+        "FILE [CUTS]: dies in its first prompts, that many of them, and can load its session from the file",
+    ),
+    ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 
 /// Plays the scenario that the arguments name.

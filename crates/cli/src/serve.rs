@@ -16,7 +16,7 @@ use tracing_subscriber::EnvFilter;
 use crate::arguments::ServeArguments;
 use crate::autostart::{LOCKED, own_program};
 use crate::data_folder;
-use crate::failure::Failure;
+use crate::failure::{FAILED, Failure};
 use crate::output::Output;
 
 /// Time between two looks at whether the data folder is still there.
@@ -66,7 +66,7 @@ pub(crate) async fn carry_out(
         listen: arguments.listen.map(|address| address.to_string()),
     })
     .await
-    .map_err(cannot_open)?;
+    .map_err(|error| cannot_open(&error, arguments.detached))?;
     stop_on_signals(&daemon, throw_away.is_some())?;
     stop_without_folder(&daemon, &data_folder);
     let options = ServeOptions { data_folder: data_folder.clone(), listen: arguments.listen };
@@ -99,11 +99,13 @@ fn no_folder(error: std::io::Error) -> Failure {
         .with_hint("`TMPDIR` says where temporary folders go")
 }
 
-fn cannot_open(error: OpenError) -> Failure {
-    let (code, hint) = match &error {
-        OpenError::Locked { .. } => {
-            (LOCKED, "`rally daemon status` shows the other one, `rally daemon stop` ends it".to_owned())
-        }
+fn cannot_open(error: &OpenError, detached: bool) -> Failure {
+    let (code, hint) = match error {
+        OpenError::Locked { .. } => (
+            // The command that started it tells a lost race by this.
+            if detached { LOCKED } else { FAILED },
+            "`rally daemon status` shows the other one, `rally daemon stop` ends it".to_owned(),
+        ),
         OpenError::Folder { .. } => {
             (1, "name a folder that can be written with `--data DIR` or `RALLY_HOME`".to_owned())
         }
@@ -112,7 +114,7 @@ fn cannot_open(error: OpenError) -> Failure {
         }
         OpenError::Config { .. } => (1, "correct `rally.toml` in the data folder".to_owned()),
     };
-    Failure::with_code(code, error.to_string()).with_hint(hint)
+    Failure::with_code(code, error.to_string().trim_end()).with_hint(hint)
 }
 
 fn cannot_serve(error: rallypoint_server::ServeError) -> Failure {

@@ -9,8 +9,9 @@ use rallypoint_model::ids::TaskId;
 use rallypoint_model::run::{RunPurpose, RunStatus};
 use rallypoint_model::task::TaskStatus;
 use rallypoint_ops::types::TaskView;
+use rallypoint_process::ProcessIdentity;
 use rallypoint_testkit::crash::{self, CrashPlan, CrashReport, Phase, Request, Work, check_work};
-use rallypoint_testkit::{DaemonProcess, DataFolder, Follower, Journal, Rule};
+use rallypoint_testkit::{DaemonProcess, DataFolder, Followed, Follower, Journal, Rule, wait_for};
 
 /// Kills when nobody says how many.
 const ROUNDS: u32 = 200;
@@ -35,17 +36,17 @@ fn rounds() -> u32 {
     std::env::var("RALLY_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
 }
 
-async fn with_fault(fault: &str) -> CrashReport {
+async fn with_fault(fault: &str) -> anyhow::Result<CrashReport> {
     let plan =
         CrashPlan { program: program(), rounds: FAULT_ROUNDS, seed: seed(), fault: Some(fault.to_owned()) };
-    crash::run(&plan).await.unwrap_or_else(|error| panic!("{error:#}"))
+    crash::run(&plan).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crash_loop_loses_nothing_and_doubles_nothing() {
     let plan = CrashPlan { program: program(), rounds: rounds(), seed: seed(), fault: None };
     println!("seed {}", plan.seed);
-    let report = crash::run(&plan).await.unwrap_or_else(|error| panic!("{error:#}"));
+    let report = crash::run(&plan).await.unwrap();
     println!("{report}");
     assert!(report.violations.is_empty(), "{report}");
     let with_prompt = report.kills_in(Phase::PromptOpen);
@@ -57,21 +58,21 @@ async fn crash_loop_loses_nothing_and_doubles_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crash_loop_turns_red_without_the_sweep() {
-    let report = with_fault("no-sweep").await;
+    let report = with_fault("no-sweep").await.unwrap();
     println!("{report}");
     assert!(report.violations_of(Rule::Orphans) > 0, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crash_loop_turns_red_without_unique_keys() {
-    let report = with_fault("no-unique-keys").await;
+    let report = with_fault("no-unique-keys").await.unwrap();
     println!("{report}");
     assert!(report.violations_of(Rule::OneTask) > 0, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crash_loop_turns_red_without_the_cursor() {
-    let report = with_fault("no-cursor").await;
+    let report = with_fault("no-cursor").await.unwrap();
     println!("{report}");
     assert!(report.violations_of(Rule::Output) > 0, "{report}");
 }
@@ -89,11 +90,7 @@ async fn a_turn_of_four_thousand_frames_survives_two_kills() {
         let reached = follower
             .until(PATIENCE, |followed| followed.state.runs.values().any(|run| run.last_frame > frame))
             .await;
-        assert!(
-            reached,
-            "frame {frame} was never shown: {:?}",
-            follower.look(|followed| followed.open_ends())
-        );
+        assert!(reached, "frame {frame} was never shown: {:?}", follower.look(Followed::open_ends));
         assert!(
             follower.look(|followed| {
                 followed.state.runs.values().any(|run| run.status == RunStatus::Running)
@@ -102,8 +99,8 @@ async fn a_turn_of_four_thousand_frames_survives_two_kills() {
         daemon.kill9().unwrap();
         daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
     }
-    let quiet = follower.until(PATIENCE, |followed| followed.is_quiet()).await;
-    assert!(quiet, "{:?}", follower.look(|followed| followed.open_ends()));
+    let quiet = follower.until(PATIENCE, Followed::is_quiet).await;
+    assert!(quiet, "{:?}", follower.look(Followed::open_ends));
     assert_eq!(folder.agent_processes(), []);
     daemon.stop().await.unwrap();
     let journal = Journal::read(&folder.database()).unwrap();
@@ -138,12 +135,12 @@ async fn killing_the_client_changes_nothing() {
     let working = follower
         .until(PATIENCE, |followed| followed.state.runs.values().any(|run| !run.open_tools.is_empty()))
         .await;
-    assert!(working, "the run never began: {:?}", follower.look(|followed| followed.open_ends()));
+    assert!(working, "the run never began: {:?}", follower.look(Followed::open_ends));
     client.kill().unwrap();
     client.wait().unwrap();
     std::fs::write(&gate, "").unwrap();
-    let quiet = follower.until(PATIENCE, |followed| followed.is_quiet()).await;
-    assert!(quiet, "{:?}", follower.look(|followed| followed.open_ends()));
+    let quiet = follower.until(PATIENCE, Followed::is_quiet).await;
+    assert!(quiet, "{:?}", follower.look(Followed::open_ends));
     let (id, status, runs): (TaskId, TaskStatus, usize) = follower.look(|followed| {
         let task = followed.state.tasks.values().next().unwrap();
         (task.id, task.status, task.runs.len())
@@ -157,4 +154,39 @@ async fn killing_the_client_changes_nothing() {
             && event.scope.run_id.is_some_and(|id| journal.state.runs[&id].purpose != RunPurpose::Turn)
     });
     assert_eq!(ends.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_outlives_its_daemon_is_ended_before_it_is_run_again() {
+    let folder = DataFolder::new().unwrap();
+    let (pids, gate) = (folder.path().join("pids"), folder.path().join("gate"));
+    let checks = || -> Vec<u32> {
+        let text = std::fs::read_to_string(&pids).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    let check =
+        format!("echo $$ >> '{}'; until test -e '{}'; do sleep 0.02; done", pids.display(), gate.display());
+    let request = serde_json::json!({
+        "goal": "$ echo hello",
+        "agents": [{ "agent": "shell" }],
+        "checks": [check],
+        "environment": { "PATH": std::env::var("PATH").unwrap() },
+    });
+    let mut daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
+    let mut follower = Follower::start(daemon.client());
+    let _made: TaskView = daemon.client().call("task.create", &request).await.unwrap();
+    assert!(wait_for(PATIENCE, || checks().len() == 1).await, "the check was never run");
+    let first = ProcessIdentity::of(checks()[0]).unwrap();
+    daemon.kill9().unwrap();
+    assert!(rallypoint_process::process_alive(first));
+    let daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
+    assert!(wait_for(PATIENCE, || checks().len() == 2).await, "the check was not run again");
+    assert!(!rallypoint_process::process_alive(first), "two of one check run at once");
+    std::fs::write(&gate, "").unwrap();
+    let quiet = follower.until(PATIENCE, Followed::is_quiet).await;
+    assert!(quiet, "{:?}", follower.look(Followed::open_ends));
+    let status = follower.look(|followed| followed.state.tasks.values().next().map(|task| task.status));
+    assert_eq!(status, Some(TaskStatus::Done));
+    assert_eq!(folder.agent_processes(), []);
+    daemon.stop().await.unwrap();
 }

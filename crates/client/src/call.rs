@@ -87,7 +87,10 @@ fn fill_path(operation: &Operation, fields: &mut Map<String, Value>) -> Result<S
 
 fn query(fields: &Map<String, Value>) -> Result<String, String> {
     let mut query = String::new();
-    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+    // By name, so that the same input is the same address.
+    let mut given: Vec<_> = fields.iter().filter(|(_, value)| !value.is_null()).collect();
+    given.sort_by_key(|(name, _)| *name);
+    for (name, value) in given {
         let text = text_of(value).ok_or_else(|| format!("has a `{name}` that fits no address"))?;
         let mark = if query.is_empty() { '?' } else { '&' };
         query.push(mark);
@@ -113,7 +116,7 @@ fn escaped(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                escaped.push(char::from(byte))
+                escaped.push(char::from(byte));
             }
             // Writing to a string cannot fail.
             _ => drop(write!(escaped, "%{byte:02X}")),

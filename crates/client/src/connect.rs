@@ -13,12 +13,15 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::{Address, ClientError};
 
 /// Time a connection may take to open. The daemon is on this machine, so longer than this is a daemon that hangs.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Pause before another attempt at a socket whose queue is full.
+const QUEUE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Longest path that the system takes as the name of a socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
@@ -29,21 +32,41 @@ pub(crate) async fn send(
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, ClientError> {
     match address {
-        Address::Socket(path) => exchange(opened(connect_socket(path)).await?, request).await,
-        Address::Tcp(address) => exchange(opened(TcpStream::connect(address)).await?, request).await,
+        Address::Socket(path) => exchange(opened(|| connect_socket(path)).await?, request).await,
+        Address::Tcp(address) => exchange(opened(|| TcpStream::connect(address)).await?, request).await,
     }
 }
 
-async fn opened<T>(connecting: impl Future<Output = io::Result<T>>) -> Result<T, ClientError> {
-    match timeout(CONNECT_DEADLINE, connecting).await {
-        Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {
-                Err(ClientError::NoDaemon)
+async fn opened<T, F>(connect: impl Fn() -> F) -> Result<T, ClientError>
+where
+    F: Future<Output = io::Result<T>>,
+{
+    let opening = async {
+        loop {
+            match connect().await {
+                // A socket whose queue is full says so at once instead of letting the caller wait.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
+                ended => return ended,
             }
-            _ => Err(ClientError::Protocol(format!("no connection: {error}"))),
-        },
+        }
+    };
+    match timeout(CONNECT_DEADLINE, opening).await {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(error)) => Err(unopened(&error)),
         Err(_) => Err(ClientError::Lost),
+    }
+}
+
+fn unopened(error: &io::Error) -> ClientError {
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::ConnectionRefused
+        // The daemon ended while the connection waited to be taken. Nothing was sent.
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => ClientError::NoDaemon,
+        _ => ClientError::Protocol(format!("no connection: {error}")),
     }
 }
 
@@ -74,4 +97,20 @@ where
             ClientError::Lost
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_ends_while_a_connection_waits_is_no_daemon() {
+        for kind in
+            [io::ErrorKind::ConnectionReset, io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound]
+        {
+            assert_eq!(unopened(&kind.into()), ClientError::NoDaemon);
+        }
+        let refused = unopened(&io::ErrorKind::PermissionDenied.into());
+        assert!(matches!(refused, ClientError::Protocol(_)));
+    }
 }

@@ -108,6 +108,8 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::TurnActionDone { .. } => run::run_event(state, record, changes),
         Event::GenerationStarted { .. }
         | Event::GenerationMoved { .. }
+        | Event::GenerationInitialized { .. }
+        | Event::GenerationLoadFailed { .. }
         | Event::GenerationOpened { .. }
         | Event::GenerationInput { .. }
         | Event::GenerationInputAccepted { .. }

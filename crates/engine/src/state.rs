@@ -232,6 +232,10 @@ pub struct Session {
     pub capped: bool,
     /// Whether it was stopped for good.
     pub stopped: bool,
+    /// Agent's id of its conversation, as long as it may be opened again.
+    pub agent_session_id: Option<String>,
+    /// Whether the agent said that it can open conversations again.
+    pub can_load: bool,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -284,7 +288,7 @@ pub struct Run {
     pub answer: Option<AgentAnswer>,
     /// Tool calls at work: id → title.
     pub open_tools: BTreeMap<String, String>,
-    /// Last frame that was output.
+    /// Last frame that counts, once it has ended.
     pub last_frame: u64,
     /// The plan, for a main agent's turn.
     pub plan: Option<Vec<PlannedAction>>,
@@ -346,6 +350,8 @@ pub struct Said {
     pub text: String,
     /// Where the words after the last tool call begin.
     pub last_stretch: usize,
+    /// Last frame that was output.
+    pub last_frame: u64,
 }
 
 impl Said {
@@ -380,6 +386,8 @@ pub enum InputKind {
     Initialize,
     /// Open a conversation.
     NewSession,
+    /// Open an earlier conversation.
+    LoadSession,
     /// A prompt.
     Prompt,
     /// Anything that expects no answer, or whose answer changes nothing.

@@ -68,6 +68,13 @@ pub enum AgentInput {
         /// Absolute path.
         cwd: String,
     },
+    /// Open an earlier conversation again, with its history replayed.
+    LoadSession {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// Absolute path.
+        cwd: String,
+    },
     /// A prompt in the open conversation.
     Prompt {
         /// Agent's id of the conversation.
@@ -198,6 +205,13 @@ pub enum AgentItem {
         agent_session_id: String,
         /// The answer, raw.
         raw: Value,
+    },
+    /// The agent opened an earlier conversation again.
+    SessionLoaded {
+        /// Number of the input.
+        seq: u64,
+        /// Frame number.
+        frame: u64,
     },
     /// Output of the conversation.
     Output {

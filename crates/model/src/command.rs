@@ -27,6 +27,9 @@ pub struct AgentLaunch {
     pub environment: Vec<(String, String)>,
     /// Names of secret variables that are passed too; their values are never stored.
     pub secret_names: Vec<String>,
+    /// Whether a conversation that it opens again can be gone on with.
+    #[serde(default)]
+    pub trusts_load: bool,
     /// How the agent counts tokens.
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.

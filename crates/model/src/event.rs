@@ -396,6 +396,24 @@ pub enum Event {
         /// To.
         status: GenerationStatus,
     },
+    /// The agent said hello.
+    #[serde(rename = "generation.initialized")]
+    GenerationInitialized {
+        /// Which.
+        generation_id: GenerationId,
+        /// Name and version, when given.
+        agent: String,
+        /// Whether it can open earlier conversations again.
+        load_session: bool,
+    },
+    /// An earlier conversation could not be opened again.
+    #[serde(rename = "generation.load_failed")]
+    GenerationLoadFailed {
+        /// Which.
+        generation_id: GenerationId,
+        /// What the agent said.
+        message: String,
+    },
     /// The conversation with the agent is open.
     #[serde(rename = "generation.opened")]
     GenerationOpened {
@@ -429,7 +447,7 @@ pub enum Event {
     GenerationNoted {
         /// Which.
         generation_id: GenerationId,
-        /// What, as a stable word: `junk`, `oversized`, `stderr`, `agent`, `refused_method`.
+        /// What, as a stable word: `junk`, `oversized`, `stderr`, `refused_method`, `request_failed`.
         note: String,
         /// How many, where it counts.
         count: u64,
@@ -463,8 +481,14 @@ pub enum Event {
         first_frame: u64,
         /// Last frame covered.
         last_frame: u64,
-        /// Whether it came after the run's end was decided.
+        /// Whether it came after the run's end was decided, or before its prompt.
         late: bool,
+        /// Whether it is history that an agent repeated while it opened a conversation again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replay: bool,
+        /// The agent's id of the conversation, where it is another one than the session's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        foreign_session: Option<String>,
         /// What.
         output: AgentOutput,
     },
@@ -511,6 +535,8 @@ impl Event {
             Self::RunEnded { .. } => "run.ended",
             Self::GenerationStarted { .. } => "generation.started",
             Self::GenerationMoved { .. } => "generation.moved",
+            Self::GenerationInitialized { .. } => "generation.initialized",
+            Self::GenerationLoadFailed { .. } => "generation.load_failed",
             Self::GenerationOpened { .. } => "generation.opened",
             Self::GenerationInput { .. } => "generation.input",
             Self::GenerationInputAccepted { .. } => "generation.input_accepted",

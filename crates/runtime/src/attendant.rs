@@ -407,6 +407,7 @@ impl Reading {
             let request = match kind {
                 InputKind::Initialize => Some(OpenRequest::Initialize),
                 InputKind::NewSession => Some(OpenRequest::SessionNew),
+                InputKind::LoadSession => Some(OpenRequest::SessionLoad),
                 InputKind::Prompt => Some(OpenRequest::Prompt),
                 InputKind::Other => None,
             };

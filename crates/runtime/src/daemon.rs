@@ -275,7 +275,7 @@ async fn open_store(folder: &std::path::Path, faults: Faults) -> Result<Store, S
     loop {
         match Store::open(folder, faults.key_enforcement()) {
             Err(StoreError::Locked { .. }) if Instant::now() < give_up => {
-                tokio::time::sleep(LOCK_PAUSE).await
+                tokio::time::sleep(LOCK_PAUSE).await;
             }
             opened => return opened,
         }

@@ -9,7 +9,7 @@ use rallypoint_model::ids::{GenerationId, TaskId};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::attendant::{Attending, attend};
-use crate::checks::verify;
+use crate::checks::{end_leftovers, verify};
 use crate::cleaning::clean;
 
 /// Something that a worker tells the executor.
@@ -32,6 +32,7 @@ struct Executor {
 
 /// Runs until the decider is gone.
 pub(crate) async fn execute(shared: Attending, mut effects: mpsc::UnboundedReceiver<Vec<Effect>>) {
+    end_leftovers(&shared).await;
     let (done, mut finished) = mpsc::unbounded_channel();
     let verifiers = Arc::new(Semaphore::new(shared.limits.lane_verifier.max(1) as usize));
     let mut executor = Executor {

@@ -53,6 +53,12 @@ impl Folders {
         format!("{}:{}:{id}", self.identity, self.boot)
     }
 
+    /// Value of the run marker of check commands. They live no longer than the daemon that runs them, so whatever
+    /// carries it when a daemon starts is a leftover of one before it.
+    pub(crate) fn check_marker(&self) -> String {
+        format!("{}:{}:checks", self.identity, self.boot)
+    }
+
     /// Makes a generation's folder and notes the boot in it.
     pub(crate) fn make_generation(&self, id: GenerationId) -> std::io::Result<PathBuf> {
         use std::os::unix::fs::DirBuilderExt;

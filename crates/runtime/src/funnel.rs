@@ -118,6 +118,8 @@ mod tests {
             first_frame: 1,
             last_frame: 1,
             late: false,
+            replay: false,
+            foreign_session: None,
             output: AgentOutput::Message { text: "the key is sk-123456789, really".to_owned() },
         };
         let clean = serde_json::to_string(&funnel.clean(event)).unwrap();

@@ -160,3 +160,41 @@ async fn an_address_of_the_network_is_refused() {
     let refused = serve(daemon, options).await.unwrap_err();
     assert!(matches!(refused, ServeError::NotLoopback { .. }));
 }
+
+impl Served {
+    /// The ids of all events from there on, as they come until the daemon stops.
+    async fn stream(&self, path: &str, last_event_id: Option<&str>) -> (u16, JoinHandle<Vec<String>>) {
+        let stream = UnixStream::connect(self.socket()).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let mut request = Request::builder().uri(path).header("host", "localhost");
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = sender.send_request(request.body(Full::new(Bytes::new())).unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let ids = tokio::spawn(async move {
+            let bytes = response.into_body().collect().await.unwrap().to_bytes();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            text.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_owned).collect()
+        });
+        (status, ids)
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_the_last_event_and_ends_with_the_daemon() {
+    let served = served().await;
+    let (_, whole) = served.stream("/v1/events/stream?after=0", None).await;
+    let (_, rest) = served.stream("/v1/events/stream?after=0", Some("1")).await;
+    let (status, _) = served.stream("/v1/events/stream", Some("soon")).await;
+    assert_eq!(status, 400);
+    let (status, _) = served.stream("/v1/events/stream?taskId=none", None).await;
+    assert_eq!(status, 400);
+    served.stopped().await;
+    assert_eq!(
+        (whole.await.unwrap(), rest.await.unwrap()),
+        (vec!["1".to_owned(), "2".to_owned()], vec!["2".to_owned()])
+    );
+}

@@ -224,7 +224,8 @@ fn hear_open_runs(connection: &Connection, state: &mut State) -> Result<(), Stor
         let mut rows = statement.query(params![run_id.to_string()])?;
         while let Some(row) = rows.next()? {
             let record = event_of_row(row)?;
-            if let Event::AgentOutput { last_frame, late: false, output, .. } = &record.event
+            if let Event::AgentOutput { last_frame, late: false, foreign_session: None, output, .. } =
+                &record.event
                 && let Some(run) = state.runs.get_mut(&run_id)
             {
                 hear(run, *last_frame, output, &mut unused);

@@ -10,6 +10,7 @@ mod follower;
 mod journal;
 mod random;
 mod violation;
+mod waiting;
 
 pub mod crash;
 
@@ -19,3 +20,4 @@ pub use follower::{Followed, Follower, Shown};
 pub use journal::Journal;
 pub use random::Random;
 pub use violation::{Rule, Violation};
+pub use waiting::wait_for;

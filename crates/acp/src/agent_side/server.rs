@@ -32,10 +32,20 @@ pub trait Agent: Send + Sync + 'static {
     fn initialize(&self) -> Result<Value, RpcError> {
         Ok(json!({
             "protocolVersion": 1,
-            "agentCapabilities": {"loadSession": false},
+            "agentCapabilities": {"loadSession": self.can_load()},
             "agentInfo": {"name": self.name(), "version": env!("CARGO_PKG_VERSION")},
             "authMethods": [],
         }))
+    }
+
+    /// Whether it can open earlier conversations again.
+    fn can_load(&self) -> bool {
+        false
+    }
+
+    /// An earlier conversation is to be opened again, its history sent before this returns; an error refuses it.
+    fn load_session(&self, session: &Session, _client: &Client) -> Result<(), RpcError> {
+        Err(RpcError::new(RESOURCE_NOT_FOUND, format!("there is no session `{}`", session.session_id)))
     }
 
     /// A conversation is about to be opened; an error refuses it.
@@ -174,6 +184,7 @@ impl<A: Agent> Connection<A> {
         let outcome = match method {
             "initialize" => self.agent.initialize(),
             "session/new" => self.open_session(params),
+            "session/load" if self.agent.can_load() => self.load_session(params),
             "session/prompt" => match self.prompt(id, params) {
                 Ok(()) => return,
                 Err(error) => Err(error),
@@ -194,10 +205,16 @@ impl<A: Agent> Connection<A> {
         }
     }
 
+    fn load_session(&self, params: &Value) -> Result<Value, RpcError> {
+        let session_id = params.get("sessionId").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let session = Arc::new(Session { session_id: session_id.clone(), cwd: cwd_of(params)? });
+        self.agent.load_session(&session, &self.client)?;
+        lock(&self.sessions.state).by_id.insert(session_id, Entry { session, open: None });
+        Ok(json!({}))
+    }
+
     fn open_session(&mut self, params: &Value) -> Result<Value, RpcError> {
-        let cwd =
-            params.get("cwd").and_then(Value::as_str).map(PathBuf::from).filter(|cwd| cwd.is_absolute());
-        let cwd = cwd.ok_or_else(|| RpcError::new(INVALID_PARAMS, "`cwd` has to be an absolute path"))?;
+        let cwd = cwd_of(params)?;
         self.opened += 1;
         let session_id = format!("{}-{}-{}", self.agent.name(), std::process::id(), self.opened);
         let session = Arc::new(Session { session_id: session_id.clone(), cwd });
@@ -233,6 +250,11 @@ impl<A: Agent> Connection<A> {
         state.turns += 1;
         Ok(())
     }
+}
+
+fn cwd_of(params: &Value) -> Result<PathBuf, RpcError> {
+    let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from).filter(|cwd| cwd.is_absolute());
+    cwd.ok_or_else(|| RpcError::new(INVALID_PARAMS, "`cwd` has to be an absolute path"))
 }
 
 fn answered(message: &Value) -> Result<Value, RpcError> {

@@ -25,6 +25,8 @@ pub enum OpenRequest {
     Initialize,
     /// A conversation.
     SessionNew,
+    /// An earlier conversation.
+    SessionLoad,
     /// A turn.
     Prompt,
     /// An option of the conversation.
@@ -76,6 +78,10 @@ impl Peer {
             return;
         }
         self.state.last_expected = seq;
+        if let AgentInput::LoadSession { agent_session_id, .. } = input {
+            // Its answer does not say it again.
+            self.state.agent_session_id = Some(agent_session_id.clone());
+        }
         if let Some(request) = open_request(input) {
             self.state.open.insert(seq, request);
         }
@@ -124,7 +130,10 @@ impl Peer {
         };
         let turn_usage = match request {
             OpenRequest::Prompt => self.state.turn_usage.take(),
-            OpenRequest::Initialize | OpenRequest::SessionNew | OpenRequest::SetOption => None,
+            OpenRequest::Initialize
+            | OpenRequest::SessionNew
+            | OpenRequest::SessionLoad
+            | OpenRequest::SetOption => None,
         };
         let result = match outcome {
             Ok(result) => result,
@@ -144,6 +153,7 @@ impl Peer {
                     result.get("stopReason").and_then(Value::as_str).unwrap_or_default().to_owned();
                 AgentItem::PromptAnswered { seq, frame, stop_reason, usage }
             }
+            OpenRequest::SessionLoad => AgentItem::SessionLoaded { seq, frame },
             OpenRequest::SetOption => AgentItem::RequestAnswered { seq, frame },
         })
     }
@@ -200,6 +210,7 @@ fn open_request(input: &AgentInput) -> Option<OpenRequest> {
     match input {
         AgentInput::Initialize => Some(OpenRequest::Initialize),
         AgentInput::NewSession { .. } => Some(OpenRequest::SessionNew),
+        AgentInput::LoadSession { .. } => Some(OpenRequest::SessionLoad),
         AgentInput::Prompt { .. } => Some(OpenRequest::Prompt),
         AgentInput::SetConfigOption { .. } => Some(OpenRequest::SetOption),
         AgentInput::Cancel { .. } | AgentInput::AnswerPermission { .. } | AgentInput::RefuseMethod { .. } => {

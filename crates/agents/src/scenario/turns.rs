@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use rallypoint_acp::agent_side::{
-    Agent, PermissionAnswer, PermissionChoice, PromptEnd, Session, ToolUpdate, Turn,
+    Agent, Client, PermissionAnswer, PermissionChoice, PromptEnd, Session, ToolUpdate, Turn,
 };
 use rallypoint_acp::rpc::{AUTH_REQUIRED, INTERNAL_ERROR, RpcError};
 use rallypoint_model::completion::{CompletionReport, ReportedTest};
 
+use super::memory::Memory;
 use super::odd_frames;
 use crate::report;
 
@@ -68,6 +69,7 @@ enum Scenario {
     NoNewline,
     Usage,
     SplitSecret(String),
+    Remembers(Memory),
 }
 
 impl ScenarioAgent {
@@ -115,6 +117,10 @@ impl ScenarioAgent {
             "no-newline" => Scenario::NoNewline,
             "usage" => Scenario::Usage,
             "split-secret" => Scenario::SplitSecret(text(0, "a text")?),
+            "remembers" => {
+                Scenario::Remembers(Memory::new(text(0, "a file")?.into(), number(1, Some(1))?, true))
+            }
+            "forgets" => Scenario::Remembers(Memory::new(text(0, "a file")?.into(), 1, false)),
             _ => return Err(format!("there is no scenario `{name}`")),
         };
         Ok(Self { scenario })
@@ -139,9 +145,23 @@ impl Agent for ScenarioAgent {
         "rallypoint-scenario"
     }
 
-    fn open_session(&self, _session: &Session) -> Result<(), RpcError> {
-        match self.scenario {
+    fn can_load(&self) -> bool {
+        matches!(self.scenario, Scenario::Remembers(_))
+    }
+
+    fn load_session(&self, session: &Session, client: &Client) -> Result<(), RpcError> {
+        match &self.scenario {
+            Scenario::Remembers(memory) => memory.load(session, client),
+            _ => Err(RpcError::new(INTERNAL_ERROR, "this agent has no memory")),
+        }
+    }
+
+    fn open_session(&self, session: &Session) -> Result<(), RpcError> {
+        match &self.scenario {
             Scenario::Login => Err(login()),
+            Scenario::Remembers(memory) => {
+                memory.note(&session.cwd, &format!("session {}", session.session_id))
+            }
             _ => Ok(()),
         }
     }
@@ -220,6 +240,7 @@ impl Agent for ScenarioAgent {
                 return Ok(PromptEnd::Stopped { stop_reason: "end_turn".to_owned(), extra: usage() });
             }
             Scenario::SplitSecret(text) => odd_frames::split(turn, text),
+            Scenario::Remembers(memory) => memory.prompt(turn)?,
         }
         Ok(PromptEnd::stopped("end_turn"))
     }

@@ -163,26 +163,38 @@ impl Follower {
     /// The task, when nothing more happens by itself and nobody here can be asked.
     async fn look(&mut self, output: &mut Output) -> Result<Option<TaskView>, Failure> {
         let task: TaskView = self.call("task.get", &TaskRef { task_id: self.task }).await?;
-        if let Some(person) = &mut self.person {
-            let asked = person.asked();
-            if asked.is_some_and(|asked| task.open_questions.iter().all(|open| open.question_id != asked)) {
-                person.forget();
-                output.talk("it was answered elsewhere");
-                self.live.resume();
-            }
-            if person.asked().is_none() && !self.stop_asked {
-                let next = task.open_questions.iter().find(|open| !self.given_up.contains(&open.question_id));
-                if let Some(question) = next {
-                    self.live.pause();
-                    person.ask(question.clone(), output);
-                }
-            }
-            if person.asked().is_some() {
+        if self.person.is_some() {
+            self.ask_what_is_open(&task, output).await?;
+            if self.person.as_ref().and_then(Person::asked).is_some() {
                 return Ok(None);
             }
         }
         let waits = self.person.is_none() && ending::waits_for_a_person(&task);
         Ok((task.settled || task.exit_code.is_some() || waits).then_some(task))
+    }
+
+    /// Asks the next open question, and takes back one that was answered elsewhere.
+    async fn ask_what_is_open(&mut self, task: &TaskView, output: &mut Output) -> Result<(), Failure> {
+        let Some(person) = &mut self.person else { return Ok(()) };
+        let is_open = |id| task.open_questions.iter().any(|open| open.question_id == id);
+        if person.asked().is_some_and(|asked| !is_open(asked)) {
+            person.forget();
+            output.talk("it was answered elsewhere");
+            self.live.resume();
+        }
+        if person.asked().is_some() || self.stop_asked {
+            return Ok(());
+        }
+        let next = task.open_questions.iter().find(|open| !self.given_up.contains(&open.question_id));
+        if let Some(question) = next {
+            // What led to the question is read before the question.
+            self.catch_up(output).await?;
+            self.live.pause();
+            if let Some(person) = &mut self.person {
+                person.ask(question.clone(), output);
+            }
+        }
+        Ok(())
     }
 
     /// Shows what was committed before the task was found settled but has not come over the stream yet.

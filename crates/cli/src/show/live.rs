@@ -11,6 +11,7 @@ use rallypoint_model::agent_io::AgentOutput;
 use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::ids::{RunId, SessionId};
 use rallypoint_model::run::RunStatus;
+use rallypoint_model::usage::UsageKind;
 
 use crate::output::Output;
 use crate::show::narrator::{Line, Narrator};
@@ -37,6 +38,7 @@ struct Bars {
     by_session: BTreeMap<SessionId, ProgressBar>,
     runs: BTreeMap<RunId, SessionId>,
     tokens: BTreeMap<SessionId, u64>,
+    usage_kinds: BTreeMap<SessionId, UsageKind>,
 }
 
 /// Whether progress is drawn.
@@ -55,6 +57,7 @@ impl Live {
             by_session: BTreeMap::new(),
             runs: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            usage_kinds: BTreeMap::new(),
         });
         Self { narrator: Narrator::default(), bars }
     }
@@ -143,9 +146,20 @@ impl Bars {
                 }
             }
             Event::RunAnswered { run_id, usage: Some(usage), .. } => {
-                if let Some(session) = self.runs.get(run_id) {
-                    *self.tokens.entry(*session).or_default() += usage.total();
+                let session = self.runs.get(run_id).copied();
+                let kind = session.and_then(|session| self.usage_kinds.get(&session)).copied();
+                if let (Some(session), Some(kind)) = (session, kind) {
+                    let known = self.tokens.entry(session).or_default();
+                    match kind {
+                        UsageKind::PerTurn => *known += usage.total(),
+                        UsageKind::Cumulative => *known = usage.total(),
+                        // What these numbers add up to is not known.
+                        UsageKind::LastCall | UsageKind::None => {}
+                    }
                 }
+            }
+            Event::SessionCreated { session_id, launch: Some(launch), .. } => {
+                self.usage_kinds.insert(*session_id, launch.usage_kind);
             }
             Event::RunEnded { run_id, .. } => {
                 if let Some(bar) = self.runs.get(run_id).and_then(|session| self.by_session.remove(session)) {
@@ -168,6 +182,8 @@ impl Bars {
             | Event::RunCancelRequested { .. }
             | Event::GenerationStarted { .. }
             | Event::GenerationMoved { .. }
+            | Event::GenerationInitialized { .. }
+            | Event::GenerationLoadFailed { .. }
             | Event::GenerationOpened { .. }
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }
@@ -185,7 +201,12 @@ impl Bars {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {wide_msg} {elapsed}") {
             bar.set_style(style);
         }
-        let tokens = self.tokens.get(&session).map(|tokens| format!(" {tokens} tokens")).unwrap_or_default();
+        let tokens = self
+            .tokens
+            .get(&session)
+            .filter(|tokens| **tokens > 0)
+            .map(|tokens| format!(" {tokens} tokens"))
+            .unwrap_or_default();
         bar.set_prefix(format!("{}{tokens}", padded(label, WHO_COLUMNS)));
         bar.enable_steady_tick(TICK);
         if let Some(before) = self.by_session.insert(session, bar) {
@@ -215,7 +236,9 @@ fn status(status: RunStatus) -> &'static str {
 }
 
 fn doing(output: &AgentOutput) -> Option<String> {
-    let last_line = |text: &str| text.trim().lines().next_back().map(str::to_owned);
+    // A report's brackets and the fence around it say nothing.
+    let says_something = |line: &&str| line.contains(char::is_alphanumeric) && !line.starts_with("```");
+    let last_line = |text: &str| text.lines().rev().map(str::trim).find(says_something).map(str::to_owned);
     match output {
         AgentOutput::Message { text } => last_line(text),
         AgentOutput::Thought { text } => last_line(text).map(|text| format!("thinks: {text}")),

@@ -99,7 +99,15 @@ impl Narrator {
                 self.sessions_of_generations.insert(*generation_id, *session_id);
                 Vec::new()
             }
+            // History that is told again, and conversations of an agent's own helpers, are in the log.
+            Event::AgentOutput { replay: true, .. } | Event::AgentOutput { foreign_session: Some(_), .. } => {
+                Vec::new()
+            }
             Event::AgentOutput { generation_id, output, .. } => self.output(at, *generation_id, output),
+            Event::GenerationLoadFailed { generation_id, message } => line(
+                &self.who(*generation_id),
+                format!("can't open its earlier conversation again: {message}"),
+            ),
             Event::RunEnded { run_id, outcome, reason, .. } => self.run_ended(at, *run_id, *outcome, reason),
             Event::QuestionOpened { question, session_id, .. } => {
                 let who =
@@ -143,6 +151,7 @@ impl Narrator {
             | Event::RunAnswered { .. }
             | Event::RunCancelRequested { .. }
             | Event::GenerationMoved { .. }
+            | Event::GenerationInitialized { .. }
             | Event::GenerationOpened { .. }
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }

@@ -7,6 +7,7 @@ mod disk;
 mod help;
 mod outcomes;
 mod questions;
+mod restoring;
 mod secrets;
 mod settings;
 mod watching;

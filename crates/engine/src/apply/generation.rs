@@ -50,6 +50,24 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 generation.agent_session_id = Some(agent_session_id.clone());
                 generation.status = GenerationStatus::Ready;
                 changes.touch(RowRef::Generation(*generation_id));
+                if let Some(session) = state.sessions.get_mut(&generation.session_id) {
+                    session.agent_session_id = Some(agent_session_id.clone());
+                    changes.touch(RowRef::Session(session.id));
+                }
+            }
+        }
+        Event::GenerationInitialized { generation_id, load_session, .. } => {
+            let session_id = state.generations.get(generation_id).map(|generation| generation.session_id);
+            if let Some(session) = session_id.and_then(|id| state.sessions.get_mut(&id)) {
+                session.can_load = *load_session;
+                changes.touch(RowRef::Session(session.id));
+            }
+        }
+        Event::GenerationLoadFailed { generation_id, .. } => {
+            let session_id = state.generations.get(generation_id).map(|generation| generation.session_id);
+            if let Some(session) = session_id.and_then(|id| state.sessions.get_mut(&id)) {
+                session.agent_session_id = None;
+                changes.touch(RowRef::Session(session.id));
             }
         }
         Event::GenerationInput { generation_id, seq, input, run_id } => {
@@ -130,6 +148,7 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 changes.touch(RowRef::Generation(*generation_id));
             }
         }
+        Event::AgentOutput { foreign_session: Some(_), .. } => {}
         Event::AgentOutput { last_frame, late, output, .. } => {
             let Some(run) = record.scope.run_id.and_then(|id| state.runs.get_mut(&id)) else {
                 return;
@@ -146,7 +165,7 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
 
 /// Takes an output into what a run has said and what tools are at work.
 pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut Changes) {
-    run.last_frame = run.last_frame.max(last_frame);
+    run.said.last_frame = run.said.last_frame.max(last_frame);
     if run.prompt == PromptProgress::Accepted {
         run.prompt = PromptProgress::Seen;
         changes.touch(RowRef::Run(run.id));
@@ -191,6 +210,7 @@ fn kind_of(input: &AgentInput) -> InputKind {
     match input {
         AgentInput::Initialize => InputKind::Initialize,
         AgentInput::NewSession { .. } => InputKind::NewSession,
+        AgentInput::LoadSession { .. } => InputKind::LoadSession,
         AgentInput::Prompt { .. } => InputKind::Prompt,
         AgentInput::Cancel { .. }
         | AgentInput::AnswerPermission { .. }

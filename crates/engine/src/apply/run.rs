@@ -37,6 +37,8 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     round_trips: 0,
                     capped: false,
                     stopped: false,
+                    agent_session_id: None,
+                    can_load: false,
                     created_at: record.at,
                 },
             );

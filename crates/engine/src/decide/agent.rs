@@ -10,6 +10,7 @@ use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 use rallypoint_model::usage::TokenCounts;
 
 use super::Deciding;
+use super::stop::outcome_of_cancel;
 use crate::apply::apply_cursor;
 use crate::permission::{Decision, standard};
 use crate::state::{InputKind, Run};
@@ -57,7 +58,9 @@ impl Deciding<'_, '_> {
                     );
                 }
             }
-            AgentItem::Initialized { agent, .. } => self.agent_initialized(generation_id, agent),
+            AgentItem::Initialized { agent, load_session, .. } => {
+                self.agent_initialized(generation_id, agent, *load_session);
+            }
             AgentItem::SessionOpened { agent_session_id, .. } => {
                 let opening = self
                     .state
@@ -71,9 +74,16 @@ impl Deciding<'_, '_> {
                     );
                 }
             }
-            AgentItem::Output { first_frame, last_frame, output, .. } => {
+            AgentItem::SessionLoaded { .. } => self.session_loaded(generation_id),
+            AgentItem::Output { first_frame, last_frame, output, agent_session_id } => {
                 if *last_frame > understood {
-                    self.agent_output(generation_id, *first_frame, *last_frame, output);
+                    self.agent_output(
+                        generation_id,
+                        *first_frame,
+                        *last_frame,
+                        agent_session_id.as_deref(),
+                        output,
+                    );
                 }
             }
             AgentItem::PermissionAsked { request_id, call, options, .. } => {
@@ -160,32 +170,54 @@ impl Deciding<'_, '_> {
         }
     }
 
-    fn agent_initialized(&mut self, generation_id: GenerationId, agent: &str) {
-        let Some(generation) = self.state.generations.get(&generation_id) else {
-            return;
-        };
-        let asked = generation.inputs.iter().any(|entry| entry.kind == InputKind::NewSession);
+    fn agent_initialized(&mut self, generation_id: GenerationId, agent: &str, load_session: bool) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let asked = generation
+            .inputs
+            .iter()
+            .any(|entry| matches!(entry.kind, InputKind::NewSession | InputKind::LoadSession));
         if asked || generation.status != GenerationStatus::Opening {
             return;
         }
+        let session_id = generation.session_id;
         let cwd = self
             .state
             .sessions
-            .get(&generation.session_id)
+            .get(&session_id)
             .and_then(|session| session.task_id)
             .and_then(|task_id| self.state.tasks.get(&task_id))
             .map(|task| task.cwd.clone());
         let Some(cwd) = cwd else { return };
         self.emit_for_generation(
             generation_id,
-            Event::GenerationNoted {
-                generation_id,
-                note: "agent".to_owned(),
-                count: 1,
-                detail: agent.to_owned(),
-            },
+            Event::GenerationInitialized { generation_id, agent: agent.to_owned(), load_session },
         );
-        self.input(generation_id, AgentInput::NewSession { cwd }, None);
+        let earlier = self
+            .state
+            .sessions
+            .get(&session_id)
+            .filter(|session| session.can_load && session.launch.as_ref().is_some_and(|it| it.trusts_load))
+            .and_then(|session| session.agent_session_id.clone());
+        let input = match earlier {
+            Some(agent_session_id) => AgentInput::LoadSession { agent_session_id, cwd },
+            None => AgentInput::NewSession { cwd },
+        };
+        self.input(generation_id, input, None);
+    }
+
+    fn session_loaded(&mut self, generation_id: GenerationId) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        if generation.status != GenerationStatus::Opening {
+            return;
+        }
+        let earlier =
+            self.state.sessions.get(&generation.session_id).and_then(|it| it.agent_session_id.clone());
+        if let Some(agent_session_id) = earlier {
+            self.emit_for_generation(
+                generation_id,
+                Event::GenerationOpened { generation_id, agent_session_id },
+            );
+        }
     }
 
     fn agent_output(
@@ -193,12 +225,17 @@ impl Deciding<'_, '_> {
         generation_id: GenerationId,
         first_frame: u64,
         last_frame: u64,
+        agent_session_id: Option<&str>,
         output: &rallypoint_model::agent_io::AgentOutput,
     ) {
-        let Some(generation) = self.state.generations.get(&generation_id) else {
-            return;
-        };
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
         let session_id = generation.session_id;
+        // What an agent repeats while it opens a conversation again is history, told long ago.
+        let loads = generation.inputs.iter().any(|entry| entry.kind == InputKind::LoadSession);
+        let replay = loads && generation.status == GenerationStatus::Opening;
+        let foreign_session = agent_session_id
+            .filter(|id| generation.agent_session_id.as_deref().is_some_and(|own| own != *id))
+            .map(str::to_owned);
         let open = self.open_run_of(generation).and_then(|id| self.state.runs.get(&id)).filter(|run| {
             // Before its prompt is in, output belongs to whatever came before.
             run.generation_id == Some(generation_id) && run.input_seq.is_some()
@@ -212,7 +249,15 @@ impl Deciding<'_, '_> {
         self.emit(
             Aggregate::Session(session_id),
             scope,
-            Event::AgentOutput { generation_id, first_frame, last_frame, late, output: output.clone() },
+            Event::AgentOutput {
+                generation_id,
+                first_frame,
+                last_frame,
+                late,
+                replay,
+                foreign_session,
+                output: output.clone(),
+            },
         );
     }
 
@@ -348,6 +393,17 @@ impl Deciding<'_, '_> {
             OutcomeReason::AgentError { code, message: message.to_owned() }
         };
         match kind {
+            Some(InputKind::LoadSession) => {
+                self.emit_for_generation(
+                    generation_id,
+                    Event::GenerationLoadFailed { generation_id, message: message.to_owned() },
+                );
+                let reason = OutcomeReason::Recovery {
+                    message: format!("the agent could not open its earlier conversation again: {message}"),
+                };
+                self.end_open_run(generation_id, RunOutcome::Interrupted, &reason);
+                self.stop_generation(generation_id);
+            }
             Some(InputKind::Initialize | InputKind::NewSession) => {
                 self.end_open_run(generation_id, RunOutcome::Failed, &reason);
                 self.stop_generation(generation_id);
@@ -359,7 +415,8 @@ impl Deciding<'_, '_> {
                 let cancel = self.state.runs.get(&run_id).and_then(|run| run.cancel.clone());
                 match cancel {
                     Some(cancel) if code == REQUEST_CANCELLED => {
-                        self.finish_run(run_id, RunOutcome::Cancelled, cancel.reason);
+                        let outcome = outcome_of_cancel(&cancel.reason, RunOutcome::Cancelled);
+                        self.finish_run(run_id, outcome, cancel.reason);
                     }
                     _ => self.finish_run(run_id, RunOutcome::Failed, reason),
                 }

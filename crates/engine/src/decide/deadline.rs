@@ -6,6 +6,7 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use rallypoint_model::time::Timestamp;
 
 use super::Deciding;
+use super::stop::outcome_of_cancel;
 use crate::due::{run_deadline, settle_deadline, setup_deadline};
 use crate::state::TurnCause;
 use crate::text::one_line;
@@ -35,10 +36,7 @@ impl Deciding<'_, '_> {
         }
         if let Some(cancel) = run.cancel.clone() {
             if cancel.at.plus(limits.cancel_grace_ms) <= now {
-                let outcome = match cancel.reason {
-                    OutcomeReason::Deadline { .. } => RunOutcome::TimedOut,
-                    _ => RunOutcome::Killed,
-                };
+                let outcome = outcome_of_cancel(&cancel.reason, RunOutcome::Killed);
                 let generation_id =
                     self.state.sessions.get(&run.session_id).and_then(|session| session.generation_id);
                 self.finish_run(run_id, outcome, cancel.reason);

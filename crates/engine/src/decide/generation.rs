@@ -8,6 +8,7 @@ use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
 use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 
 use super::Deciding;
+use super::stop::outcome_of_cancel;
 use crate::state::{Generation, PromptProgress};
 
 impl Deciding<'_, '_> {
@@ -116,7 +117,8 @@ impl Deciding<'_, '_> {
             return;
         }
         if let Some(cancel) = run.cancel.clone() {
-            self.finish_run(run_id, RunOutcome::Killed, cancel.reason);
+            let outcome = outcome_of_cancel(&cancel.reason, RunOutcome::Killed);
+            self.finish_run(run_id, outcome, cancel.reason);
             return;
         }
         // A run that waits for an answer was asked by an agent, so an agent had its prompt.

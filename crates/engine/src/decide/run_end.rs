@@ -9,6 +9,7 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::stop::outcome_of_cancel;
 use super::{Deciding, Post, Voice};
 use crate::changes::NewBlob;
 use crate::completion::{Found, parse};
@@ -16,7 +17,7 @@ use crate::consequences::{Boundary, boundary_of_outcome, needs_login, session_st
 use crate::prompt::FollowUpReason;
 use crate::router::{Narration, Routed, RoutingKind, delivery_key, metadata, narrate, narrate_cap, targets};
 use crate::run_machine::{CancelAsked, outcome_of_stop};
-use crate::state::{Run, TurnCause};
+use crate::state::{PromptProgress, Run, TurnCause};
 
 /// Characters of a run's last words that are kept beside it.
 const SUMMARY_CHARS: usize = 2000;
@@ -38,9 +39,8 @@ impl Deciding<'_, '_> {
             (Some(cancel), RunOutcome::Cancelled) => cancel.reason.clone(),
             _ => reason,
         };
-        // A limit of ours that made us cancel is the outcome, not the cancel.
-        let outcome = match (&reason, outcome) {
-            (OutcomeReason::Deadline { .. }, RunOutcome::Cancelled) => RunOutcome::TimedOut,
+        let outcome = match outcome {
+            RunOutcome::Cancelled => outcome_of_cancel(&reason, outcome),
             _ => outcome,
         };
         self.finish_run(run_id, outcome, reason);
@@ -296,6 +296,9 @@ impl Deciding<'_, '_> {
             self.move_task(task_id, TaskTrigger::SessionBlocked, Some(TaskReason::QuestionAsked));
             return;
         }
+        if self.continues_after_cut(run_id, task_id, outcome, reason) {
+            return;
+        }
         match outcome {
             RunOutcome::Completed if blocked_by_itself => {
                 // Nobody wants the answer any more, and nothing was completed.
@@ -326,6 +329,63 @@ impl Deciding<'_, '_> {
         }
     }
 
+    /// A run whose process was cut goes on in the restored conversation, where
+    /// restoring is trusted: "continue or report", never the prompt again.
+    fn continues_after_cut(
+        &mut self,
+        run_id: RunId,
+        task_id: TaskId,
+        outcome: RunOutcome,
+        reason: &OutcomeReason,
+    ) -> bool {
+        let cut = match outcome {
+            RunOutcome::Failed => matches!(reason, OutcomeReason::AgentExited { .. }),
+            RunOutcome::Lost | RunOutcome::Interrupted => true,
+            RunOutcome::Completed
+            | RunOutcome::CompletedEmpty
+            | RunOutcome::Incomplete
+            | RunOutcome::TimedOut
+            | RunOutcome::Cancelled
+            | RunOutcome::Killed
+            | RunOutcome::Capped => false,
+        };
+        let Some(run) = self.state.runs.get(&run_id) else { return false };
+        let Some(task) = self.state.tasks.get(&task_id) else { return false };
+        let had_its_prompt = matches!(run.prompt, PromptProgress::Accepted | PromptProgress::Seen);
+        let session_id = run.session_id;
+        let used = self.continuing_in_a_row(run_id);
+        if !cut
+            || !had_its_prompt
+            || task.stop_requested_by.is_some()
+            || used >= self.context.limits.crash_budget
+            || !self.can_be_restored(session_id)
+        {
+            return false;
+        }
+        if task.status != TaskStatus::Active {
+            self.move_task(task_id, TaskTrigger::Retrying, None);
+        }
+        self.queue_follow_up(
+            session_id,
+            RunPurpose::Continuing,
+            FollowUpReason::Resume,
+            "Continue where the work was cut, or report how far it got.",
+            None,
+        );
+        true
+    }
+
+    /// Continuing prompts that led to this run, without another one between.
+    fn continuing_in_a_row(&self, run_id: RunId) -> u32 {
+        let mut count = 0;
+        let mut at = self.state.runs.get(&run_id);
+        while let Some(run) = at.filter(|run| run.purpose == RunPurpose::Continuing) {
+            count += 1;
+            at = run.predecessor.and_then(|id| self.state.runs.get(&id));
+        }
+        count
+    }
+
     fn continue_or_wait(&mut self, run_id: RunId, task_id: TaskId) {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return;
@@ -333,7 +393,7 @@ impl Deciding<'_, '_> {
         let Some(session_id) = self.state.runs.get(&run_id).map(|run| run.session_id) else {
             return;
         };
-        let budget_left = self.continued(run_id) < self.context.limits.crash_budget;
+        let budget_left = self.continuing_in_a_row(run_id) < self.context.limits.crash_budget;
         if budget_left && task.stop_requested_by.is_none() && self.session_can_go_on(session_id) {
             if task.status != TaskStatus::Active {
                 self.move_task(task_id, TaskTrigger::Retrying, None);
@@ -348,19 +408,6 @@ impl Deciding<'_, '_> {
         } else {
             self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::NoUsableResult));
         }
-    }
-
-    /// Continuing prompts that led to this run, one after another.
-    fn continued(&self, run_id: RunId) -> u32 {
-        let mut count: u32 = 0;
-        let mut next = self.state.runs.get(&run_id);
-        while let Some(run) = next
-            && run.purpose == RunPurpose::Continuing
-        {
-            count = count.saturating_add(1);
-            next = run.predecessor.and_then(|id| self.state.runs.get(&id));
-        }
-        count
     }
 
     /// A session over its cap ends; its single notice is posted.

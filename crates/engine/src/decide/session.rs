@@ -177,10 +177,22 @@ impl Deciding<'_, '_> {
         if session.stopped || session.capped {
             return false;
         }
-        session
-            .generation_id
-            .and_then(|id| self.state.generations.get(&id))
-            .is_some_and(|generation| generation.status == GenerationStatus::Ready)
+        match session.generation_id.and_then(|id| self.state.generations.get(&id)) {
+            Some(generation) if generation.status == GenerationStatus::Ready => true,
+            Some(generation) => {
+                generation.status == GenerationStatus::Stopping && self.can_be_restored(session_id)
+            }
+            None => self.can_be_restored(session_id),
+        }
+    }
+
+    /// Whether its agent can be trusted to open this conversation again in a new process.
+    pub(crate) fn can_be_restored(&self, session_id: SessionId) -> bool {
+        self.state.sessions.get(&session_id).is_some_and(|session| {
+            session.agent_session_id.is_some()
+                && session.can_load
+                && session.launch.as_ref().is_some_and(|launch| launch.trusts_load)
+        })
     }
 
     pub(crate) fn send_to_session(
@@ -197,7 +209,13 @@ impl Deciding<'_, '_> {
         if text.trim().is_empty() {
             return Err(Refusal::new(RefusalCode::Invalid, "the message is empty"));
         }
-        if !self.session_can_go_on(session_id) && session.open_run.is_none() && session.queue.is_empty() {
+        let over = self
+            .state
+            .tasks
+            .get(&task_id)
+            .is_none_or(|task| task.status.is_terminal() || task.status == TaskStatus::Interrupted);
+        let idle = session.open_run.is_none() && session.queue.is_empty();
+        if over || idle && !self.session_can_go_on(session_id) {
             return Err(Refusal::new(RefusalCode::Conflict, format!("the session `{session_id}` has ended"))
                 .with_hint(format!("`rally task retry {task_id}` gives the task another run")));
         }

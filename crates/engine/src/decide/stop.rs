@@ -12,6 +12,15 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use super::Deciding;
 use crate::state::TurnCause;
 
+/// The outcome of a run that was cancelled for this reason: a limit of ours
+/// that made us cancel is the outcome, whichever way the agent took it.
+pub(super) fn outcome_of_cancel(reason: &OutcomeReason, otherwise: RunOutcome) -> RunOutcome {
+    match reason {
+        OutcomeReason::Deadline { .. } => RunOutcome::TimedOut,
+        _ => otherwise,
+    }
+}
+
 impl Deciding<'_, '_> {
     pub(crate) fn stop_task(&mut self, task_id: TaskId, by: &str) -> Result<Outcome, Refusal> {
         let task = self.state.tasks.get(&task_id).ok_or_else(|| Refusal::not_found("task", task_id))?;
@@ -41,6 +50,9 @@ impl Deciding<'_, '_> {
         if idle {
             self.move_task(task_id, TaskTrigger::Interrupted, Some(TaskReason::Stopped));
             self.tell_task(task_id, &format!("{by} stopped the task"), TurnCause::Moved);
+        } else {
+            // Nothing is asked any more, but a run has yet to end.
+            self.unblock_task(task_id);
         }
         Ok(Outcome::Done)
     }
@@ -67,10 +79,7 @@ impl Deciding<'_, '_> {
             Event::RunCancelRequested { run_id, by: by.to_owned(), reason: reason.clone() },
         );
         if !with_agent {
-            let outcome = match reason {
-                OutcomeReason::Deadline { .. } => RunOutcome::TimedOut,
-                _ => RunOutcome::Cancelled,
-            };
+            let outcome = outcome_of_cancel(reason, RunOutcome::Cancelled);
             let was_starting =
                 self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Starting);
             self.finish_run(run_id, outcome, reason.clone());

@@ -183,15 +183,15 @@ impl Deciding<'_, '_> {
             .ok_or_else(|| Refusal::new(RefusalCode::Conflict, "the task never had a session"))?;
         self.withdraw_questions(task_id, by, |_| true);
         self.move_task(task_id, trigger, None);
-        let can_go_on = self.session_can_go_on(session_id);
-        if can_go_on {
+        let session_id = if self.session_can_go_on(session_id) {
             let message = text.unwrap_or("Continue, or report how far it got and what keeps you from it.");
             let reason = if text.is_some() { FollowUpReason::UserMessage } else { FollowUpReason::Resume };
             self.queue_follow_up(session_id, RunPurpose::FollowUp, reason, message, None);
-            return Ok(Outcome::Queued { session_id });
-        }
-        // The conversation is gone; a person asks for the goal to be run again.
-        let session_id = self.queue_goal_again(session_id, text);
+            session_id
+        } else {
+            // The conversation is gone; a person asks for the goal to be run again.
+            self.queue_goal_again(session_id, text)
+        };
         Ok(Outcome::Queued { session_id })
     }
 

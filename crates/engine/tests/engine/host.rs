@@ -61,6 +61,8 @@ pub(crate) struct Host {
     pub(crate) launches: VecDeque<GenerationEnd>,
     /// How the conversation is refused.
     pub(crate) session_new: Option<(i64, &'static str)>,
+    /// How opening an earlier conversation is refused.
+    pub(crate) session_load: Option<(i64, &'static str)>,
     /// Whether processes are launched at all.
     pub(crate) launching: bool,
     /// Whether a process answers the hello.
@@ -87,6 +89,7 @@ impl Host {
             on_cancel: OnCancel::Answers("cancelled"),
             launches: VecDeque::new(),
             session_new: None,
+            session_load: None,
             launching: true,
             answering: true,
             checking: true,
@@ -178,7 +181,7 @@ impl Host {
             AgentInput::Initialize => {
                 let hello = AgentItem::Initialized {
                     agent: "agent 1.0".to_owned(),
-                    load_session: false,
+                    load_session: true,
                     raw: serde_json::Value::Null,
                 };
                 self.report(world, id, vec![accepted, hello]);
@@ -192,6 +195,15 @@ impl Host {
                         agent_session_id: "conversation".to_owned(),
                         raw: serde_json::Value::Null,
                     },
+                };
+                self.report(world, id, vec![accepted, answer]);
+            }
+            AgentInput::LoadSession { .. } => {
+                let answer = match self.session_load {
+                    Some((code, message)) => {
+                        AgentItem::RequestFailed { seq, frame: 2, code, message: message.to_owned() }
+                    }
+                    None => AgentItem::SessionLoaded { seq, frame: 2 },
                 };
                 self.report(world, id, vec![accepted, answer]);
             }

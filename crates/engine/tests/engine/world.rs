@@ -276,5 +276,6 @@ pub(crate) fn agent(label: &str) -> AgentLaunch {
         usage_kind: UsageKind::PerTurn,
         login_hint: "run `agent login`".to_owned(),
         setup_timeout_ms: None,
+        trusts_load: false,
     }
 }

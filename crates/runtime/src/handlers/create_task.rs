@@ -224,6 +224,7 @@ fn resolve(
         argv,
         environment,
         secret_names,
+        trusts_load: profile.trusts_load,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),

@@ -19,7 +19,7 @@ use crate::crash::phases::{phases, to_recover};
 use crate::crash::{CrashPlan, CrashReport, Request, Work};
 use crate::daemon_process::DaemonProcess;
 use crate::data_folder::DataFolder;
-use crate::follower::{Follower, Shown, follow_part};
+use crate::follower::{Followed, Follower, Shown, follow_part};
 use crate::journal::Journal;
 use crate::random::Random;
 use crate::violation::{Rule, Violation};
@@ -107,7 +107,7 @@ impl<'a> Driver<'a> {
 
     async fn work_until_killed(&mut self, daemon: &mut DaemonProcess) -> anyhow::Result<()> {
         let last = self.requests.len().checked_sub(1);
-        if self.follower.look(|followed| followed.unsettled()) < AT_WORK {
+        if self.follower.look(Followed::unsettled) < AT_WORK {
             let key = format!("request-{}", self.requests.len());
             let work = Work::random(&mut self.random);
             self.requests.push(Request::new(&self.plan.program, &self.folder, &key, work));
@@ -176,7 +176,7 @@ impl<'a> Driver<'a> {
             .until(QUIET_WITHIN, |followed| followed.state.tasks.len() >= wanted && followed.is_quiet())
             .await;
         if !quiet {
-            let open = self.follower.look(|followed| followed.open_ends());
+            let open = self.follower.look(Followed::open_ends);
             violations.push(Violation::new(
                 Rule::Ending,
                 format!(
