@@ -16,7 +16,7 @@ use tracing_subscriber::EnvFilter;
 use crate::arguments::ServeArguments;
 use crate::autostart::{LOCKED, own_program};
 use crate::data_folder;
-use crate::failure::{FAILED, Failure};
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// Time between two looks at whether the data folder is still there.
@@ -66,7 +66,7 @@ pub(crate) async fn carry_out(
         listen: arguments.listen.map(|address| address.to_string()),
     })
     .await
-    .map_err(|error| cannot_open(&error, arguments.detached))?;
+    .map_err(|error| cannot_open(&error))?;
     stop_on_signals(&daemon, throw_away.is_some())?;
     stop_without_folder(&daemon, &data_folder);
     let options = ServeOptions { data_folder: data_folder.clone(), listen: arguments.listen };
@@ -99,13 +99,12 @@ fn no_folder(error: std::io::Error) -> Failure {
         .with_hint("`TMPDIR` says where temporary folders go")
 }
 
-fn cannot_open(error: &OpenError, detached: bool) -> Failure {
+fn cannot_open(error: &OpenError) -> Failure {
     let (code, hint) = match error {
-        OpenError::Locked { .. } => (
-            // The command that started it tells a lost race by this.
-            if detached { LOCKED } else { FAILED },
-            "`rally daemon status` shows the other one, `rally daemon stop` ends it".to_owned(),
-        ),
+        // A code of its own: the command that started it tells a lost race by this.
+        OpenError::Locked { .. } => {
+            (LOCKED, "`rally daemon status` shows the other one, `rally daemon stop` ends it".to_owned())
+        }
         OpenError::Folder { .. } => {
             (1, "name a folder that can be written with `--data DIR` or `RALLY_HOME`".to_owned())
         }

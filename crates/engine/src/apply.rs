@@ -103,6 +103,8 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::RunMoved { .. }
         | Event::RunAnswered { .. }
         | Event::RunCancelRequested { .. }
+        | Event::RunSuspected { .. }
+        | Event::RunReassured { .. }
         | Event::RunEnded { .. }
         | Event::TurnPlanned { .. }
         | Event::TurnActionDone { .. } => run::run_event(state, record, changes),

@@ -155,6 +155,23 @@ pub fn run_deadline(run: &Run, limits: &Limits) -> Option<Timestamp> {
     run.started_at.map(|at| at.plus(limit))
 }
 
+/// When a run's silence becomes suspicious: it waits for no answer of a person,
+/// and its process has put nothing out for the limit of its profile.
+pub fn stall_deadline(state: &State, run: &Run, limits: &Limits) -> Option<(Timestamp, Timestamp)> {
+    if run.status != RunStatus::Running || run.detecting_since.is_some() {
+        return None;
+    }
+    let session = state.sessions.get(&run.session_id)?;
+    let launch = session.launch.as_ref()?;
+    let limit = launch.stall_ms.unwrap_or(limits.stall_ms);
+    if limit <= 0 {
+        return None;
+    }
+    let heard = run.generation_id.and_then(|id| state.generations.get(&id)).map(|it| it.last_report_at);
+    let since = run.started_at.unwrap_or_default().max(heard.unwrap_or_default());
+    Some((since, since.plus(limit)))
+}
+
 /// When a process should have become ready, and the limit that says so. Output
 /// counts as a sign of life, since a slow tool server can hold up a start.
 pub fn setup_deadline(
@@ -188,6 +205,7 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
         consider(run.cancel.as_ref().map(|cancel| cancel.at.plus(limits.cancel_grace_ms)));
         if run.cancel.is_none() {
             consider(run_deadline(run, limits));
+            consider(stall_deadline(state, run, limits).map(|(_, at)| at));
         }
         if run.status == RunStatus::Starting
             && let Some(session) = state.sessions.get(&run.session_id)

@@ -284,6 +284,8 @@ pub struct Run {
     pub attempts: u32,
     /// Who wants it cancelled, and the end that it then gets.
     pub cancel: Option<CancelAsked>,
+    /// Since when it is suspected of being stalled.
+    pub detecting_since: Option<Timestamp>,
     /// The agent's answer, while late frames are taken in.
     pub answer: Option<AgentAnswer>,
     /// Tool calls at work: id → title.

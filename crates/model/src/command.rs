@@ -34,6 +34,9 @@ pub struct AgentLaunch {
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.
     pub login_hint: String,
+    /// Silence that is told as suspicious; the general limit when absent.
+    #[serde(default)]
+    pub stall_ms: Option<i64>,
     /// Time it may take to get ready; the general limit when absent.
     pub setup_timeout_ms: Option<i64>,
 }

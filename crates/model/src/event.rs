@@ -360,6 +360,20 @@ pub enum Event {
         /// The end it gets when the agent goes along or has to be forced.
         reason: OutcomeReason,
     },
+    /// A run has been silent for longer than is usual. A suspicion, never a verdict.
+    #[serde(rename = "run.suspected")]
+    RunSuspected {
+        /// Which.
+        run_id: RunId,
+        /// Since when nothing came.
+        silent_since: Timestamp,
+    },
+    /// A suspected run gave a sign of life.
+    #[serde(rename = "run.reassured")]
+    RunReassured {
+        /// Which.
+        run_id: RunId,
+    },
     /// A run has its one outcome.
     #[serde(rename = "run.ended")]
     RunEnded {
@@ -532,6 +546,8 @@ impl Event {
             Self::RunMoved { .. } => "run.moved",
             Self::RunAnswered { .. } => "run.answered",
             Self::RunCancelRequested { .. } => "run.cancel_requested",
+            Self::RunSuspected { .. } => "run.suspected",
+            Self::RunReassured { .. } => "run.reassured",
             Self::RunEnded { .. } => "run.ended",
             Self::GenerationStarted { .. } => "generation.started",
             Self::GenerationMoved { .. } => "generation.moved",

@@ -32,6 +32,8 @@ pub struct Limits {
     pub setup_timeout_ms: i64,
     /// Quiet time after the answer before the run's end is decided.
     pub settle_ms: i64,
+    /// Silence of an agent in a turn that is told as suspicious; never a verdict.
+    pub stall_ms: i64,
     /// Time an agent has to answer a cancel.
     pub cancel_grace_ms: i64,
     /// Time a process tree has to go after TERM.
@@ -68,6 +70,7 @@ impl Default for Limits {
             permission_deadline_minutes: 60,
             setup_timeout_ms: 60_000,
             settle_ms: 250,
+            stall_ms: 180_000,
             cancel_grace_ms: 5_000,
             stop_grace_ms: 10_000,
             verify_timeout_ms: 600_000,

@@ -250,6 +250,8 @@ pub struct RunView {
     pub predecessor: Option<RunId>,
     /// Where it stands.
     pub status: RunStatus,
+    /// Since when it is suspected of being stalled; a suspicion, never a verdict.
+    pub detecting_since: Option<Timestamp>,
     /// Its outcome.
     pub outcome: Option<RunOutcome>,
     /// Why.

@@ -21,7 +21,10 @@ pub(crate) async fn end_leftovers(shared: &Attending) {
     }
     let report = sweep(&shared.folders.check_marker(), Duration::ZERO).await;
     if !report.found.is_empty() {
-        tracing::warn!(found = report.found.len(), "processes of checks outlived their daemon and were ended");
+        tracing::warn!(
+            found = report.found.len(),
+            "processes of checks outlived their daemon and were ended"
+        );
     }
 }
 

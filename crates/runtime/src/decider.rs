@@ -67,6 +67,10 @@ impl Decider {
     /// announced first.
     pub(crate) fn start(parts: DeciderParts) -> Result<(Self, std::thread::JoinHandle<()>), StoreError> {
         let mut state = parts.store.load()?;
+        // Silence is counted from now on: nobody listened while no daemon was up.
+        for generation in state.generations.values_mut() {
+            generation.last_report_at = SystemClock.now();
+        }
         if parts.forget_cursors {
             for generation in state.generations.values_mut() {
                 generation.cursor = rallypoint_model::session::SpoolCursor::default();

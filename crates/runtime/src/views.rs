@@ -124,6 +124,7 @@ fn run_view(run: &Run) -> RunView {
         purpose: run.purpose,
         predecessor: run.predecessor,
         status: run.status,
+        detecting_since: run.detecting_since,
         outcome: run.outcome,
         reason: run.reason.clone(),
         result: run.result.clone(),

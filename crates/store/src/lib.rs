@@ -91,6 +91,19 @@ impl Store {
         query::last_seq(&self.connection)
     }
 
+    /// Lets the database grow to at most this many pages, as a full disk does;
+    /// `None` takes the limit away. For tests.
+    #[doc(hidden)]
+    pub fn limit_pages(&self, pages: Option<u32>) -> Result<(), StoreError> {
+        schema::limit_pages(&self.connection, pages)
+    }
+
+    /// Pages that the database has now. For tests.
+    #[doc(hidden)]
+    pub fn pages(&self) -> Result<u32, StoreError> {
+        schema::pages(&self.connection)
+    }
+
     /// A reader on the same file.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Reader::open(&self.path)

@@ -117,3 +117,18 @@ pub fn raise_epoch(connection: &mut Connection) -> Result<u64, StoreError> {
     transaction.commit()?;
     Ok(u64::try_from(epoch).unwrap_or(0))
 }
+
+/// Most pages that SQLite allows a database.
+const MOST_PAGES: u32 = 4_294_967_294;
+
+/// Sets the most pages that this connection lets the database have.
+pub(crate) fn limit_pages(connection: &Connection, pages: Option<u32>) -> Result<(), StoreError> {
+    let pages = pages.unwrap_or(MOST_PAGES);
+    connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    Ok(())
+}
+
+/// Pages that the database has.
+pub(crate) fn pages(connection: &Connection) -> Result<u32, StoreError> {
+    Ok(connection.pragma_query_value(None, "page_count", |row| row.get(0))?)
+}

@@ -200,3 +200,32 @@ pub(crate) fn aggregate_columns(aggregate: &Aggregate) -> (&'static str, String)
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_of_the_writer_fits_the_schema() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut connection).unwrap();
+        for sql in [
+            INSERT_EVENT,
+            UPSERT_WORLD,
+            UPSERT_ROOM,
+            UPSERT_TASK,
+            UPSERT_SESSION,
+            UPSERT_RUN,
+            UPSERT_GENERATION,
+            UPSERT_QUESTION,
+            INSERT_MESSAGE,
+            INSERT_KEY,
+            UPSERT_VERSION,
+            UPSERT_CURSOR,
+            INSERT_BLOB,
+            crate::schema::DROP_UNIQUE_KEYS,
+        ] {
+            assert!(connection.prepare(sql).is_ok(), "{sql}");
+        }
+    }
+}

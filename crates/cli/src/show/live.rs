@@ -180,6 +180,8 @@ impl Bars {
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
             | Event::RunCancelRequested { .. }
+            | Event::RunSuspected { .. }
+            | Event::RunReassured { .. }
             | Event::GenerationStarted { .. }
             | Event::GenerationMoved { .. }
             | Event::GenerationInitialized { .. }

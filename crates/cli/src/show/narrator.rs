@@ -138,6 +138,13 @@ impl Narrator {
             Event::TurnActionDone { problem: Some(problem), .. } => {
                 line("rally", format!("could not act: {problem}"))
             }
+            Event::RunSuspected { run_id, .. } => {
+                let label = self.sessions_of_runs.get(run_id).and_then(|session| self.labels.get(session));
+                line(
+                    label.map_or("agent", String::as_str),
+                    "has been silent for long; it may still finish".to_owned(),
+                )
+            }
             Event::GenerationCleaned { left, .. } if *left > 0 => {
                 line("rally", format!("{left} processes of an agent could not be ended"))
             }
@@ -150,6 +157,7 @@ impl Narrator {
             | Event::RunMoved { .. }
             | Event::RunAnswered { .. }
             | Event::RunCancelRequested { .. }
+            | Event::RunReassured { .. }
             | Event::GenerationMoved { .. }
             | Event::GenerationInitialized { .. }
             | Event::GenerationOpened { .. }

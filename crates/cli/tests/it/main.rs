@@ -1,5 +1,12 @@
 //! The program from outside: real commands, a real daemon, real agents.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "these helpers are tests: a value that is not there is their finding"
+)]
+
 mod bad_agents;
 mod bad_input;
 mod demo;

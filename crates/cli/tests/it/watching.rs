@@ -93,3 +93,28 @@ fn stopping_a_task_ends_its_processes_and_exits_130() {
     assert_eq!(rally.json(&["task", "show", &id])["status"], "interrupted");
     Rally::until("every process is gone", || rally.data.agent_processes().is_empty());
 }
+
+#[test]
+fn a_silent_agent_is_suspected_told_and_not_judged() {
+    let rally = Rally::with_config("[limits]\nstallMs = 400\n");
+    let seen = rally.path("seen");
+    let agent = Rally::scenario(&format!("waits-for-file {}", seen.display()));
+    let mut child = rally
+        .command(&["run", "Be silent", "--agent-cmd", &agent, "--check", "true", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut kinds = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let kind = line["kind"].as_str().unwrap().to_owned();
+        if kind == "run.suspected" {
+            write(&seen, "go on");
+        }
+        kinds.push(kind);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{kinds:?}");
+    let at = |kind: &str| kinds.iter().position(|known| known == kind);
+    assert!(at("run.suspected") < at("run.reassured"), "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "run.suspected").count(), 1, "{kinds:?}");
+}

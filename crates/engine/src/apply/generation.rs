@@ -179,7 +179,7 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                 }
                 run.said.last_stretch = run.said.text.len();
             }
-            let was = run.open_tools.len();
+            let was = run.open_tools.clone();
             match call.status.as_deref() {
                 Some("completed" | "failed") => {
                     run.open_tools.remove(&call.tool_call_id);
@@ -195,7 +195,7 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                     }
                 }
             }
-            if was != run.open_tools.len() {
+            if was != run.open_tools {
                 changes.touch(RowRef::Run(run.id));
             }
         }

@@ -86,6 +86,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     input_seq: None,
                     attempts: 0,
                     cancel: None,
+                    detecting_since: None,
                     answer: None,
                     open_tools: std::collections::BTreeMap::new(),
                     last_frame: 0,
@@ -155,6 +156,18 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 changes.touch(RowRef::Run(*run_id));
             }
         }
+        Event::RunSuspected { run_id, .. } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                run.detecting_since = Some(record.at);
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
+        Event::RunReassured { run_id } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                run.detecting_since = None;
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
         Event::RunEnded { run_id, outcome, reason, result, claim, summary, last_frame } => {
             let Some(run) = state.runs.get_mut(run_id) else {
                 return;
@@ -167,6 +180,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             run.summary = summary.clone();
             run.last_frame = *last_frame;
             run.ended_at = Some(record.at);
+            run.detecting_since = None;
             run.open_tools.clear();
             run.said = Said::default();
             changes.touch(RowRef::Run(*run_id));

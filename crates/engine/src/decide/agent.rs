@@ -31,6 +31,9 @@ impl Deciding<'_, '_> {
             return Outcome::Stale;
         }
         let understood = generation.cursor.frames;
+        if !report.items.is_empty() {
+            self.reassure(generation_id);
+        }
         for item in &report.items {
             // Lines without a frame's meaning are numbered too: no new number, no new junk.
             let repeated = matches!(item, AgentItem::Junk { .. }) && report.cursor.frames <= understood;
@@ -40,6 +43,18 @@ impl Deciding<'_, '_> {
         }
         apply_cursor(self.state, generation_id, report.cursor, self.context.now, self.changes);
         Outcome::Done
+    }
+
+    /// A sign of life ends the suspicion of a stall.
+    fn reassure(&mut self, generation_id: GenerationId) {
+        let run_id = self.state.generations.get(&generation_id).and_then(|it| self.open_run_of(it));
+        let Some(run_id) = run_id else { return };
+        if self.state.runs.get(&run_id).is_some_and(|run| run.detecting_since.is_some())
+            && let Some(aggregate) = self.run_aggregate(run_id)
+        {
+            let scope = self.run_scope(run_id);
+            self.emit(aggregate, scope, Event::RunReassured { run_id });
+        }
     }
 
     fn agent_item(&mut self, generation_id: GenerationId, item: &AgentItem, understood: u64) {

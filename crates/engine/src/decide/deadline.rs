@@ -1,5 +1,6 @@
 //! What happens because time has passed.
 
+use rallypoint_model::event::Event;
 use rallypoint_model::ids::RunId;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
@@ -7,7 +8,7 @@ use rallypoint_model::time::Timestamp;
 
 use super::Deciding;
 use super::stop::outcome_of_cancel;
-use crate::due::{run_deadline, settle_deadline, setup_deadline};
+use crate::due::{run_deadline, settle_deadline, setup_deadline, stall_deadline};
 use crate::state::TurnCause;
 use crate::text::one_line;
 
@@ -50,6 +51,12 @@ impl Deciding<'_, '_> {
             self.setup_deadline_of(run_id, now);
             return;
         }
+        if let Some((since, at)) = stall_deadline(self.state, run, limits)
+            && at <= now
+        {
+            self.suspect(run_id, since);
+            return;
+        }
         if run_deadline(run, limits).is_some_and(|at| at <= now) {
             let limit_ms = i64::try_from(limits.run_timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
             self.cancel_run(
@@ -58,6 +65,21 @@ impl Deciding<'_, '_> {
                 &OutcomeReason::Deadline { limit: "runTimeoutSeconds".to_owned(), limit_ms },
             );
         }
+    }
+
+    /// Tells that a run has been silent for long. Nothing is decided by it.
+    fn suspect(&mut self, run_id: RunId, silent_since: Timestamp) {
+        let Some(aggregate) = self.run_aggregate(run_id) else { return };
+        let scope = self.run_scope(run_id);
+        self.emit(aggregate, scope, Event::RunSuspected { run_id, silent_since });
+        let Some(task_id) = scope.task_id else { return };
+        let seconds = self.now().since(silent_since) / 1000;
+        let label = self.label_of(run_id);
+        let text = format!(
+            "{label} has said nothing for {seconds} s. Its process is watched and it may still finish; \
+             `rally task stop {task_id}` ends it."
+        );
+        self.tell_task_quietly(task_id, &text);
     }
 
     fn setup_deadline_of(&mut self, run_id: RunId, now: Timestamp) {

@@ -54,8 +54,8 @@ impl Deciding<'_, '_> {
         if run.status == RunStatus::Terminal {
             return;
         }
-        let (session_id, task_id, said, last_frame) =
-            (run.session_id, run.task_id, run.said.clone(), run.last_frame);
+        let (session_id, task_id, said) = (run.session_id, run.task_id, run.said.clone());
+        let last_frame = said.last_frame;
         let claim = match parse(said.last_words()) {
             Found::Report(report) => Some(report),
             Found::Absent | Found::Invalid(_) => None,

@@ -252,8 +252,26 @@ impl Deciding<'_, '_> {
         Ok(Outcome::Done)
     }
 
+    /// Name of the sub-agent that a run belongs to.
+    pub(crate) fn label_of(&self, run_id: rallypoint_model::ids::RunId) -> String {
+        let session = self.state.runs.get(&run_id).and_then(|run| self.state.sessions.get(&run.session_id));
+        session
+            .and_then(|session| session.launch.as_ref())
+            .map(|launch| launch.label.clone())
+            .unwrap_or_default()
+    }
+
+    /// A system entry of a task in its room, which nobody has to look at now.
+    pub(crate) fn tell_task_quietly(&mut self, task_id: TaskId, text: &str) {
+        self.tell(task_id, text, None);
+    }
+
     /// A system entry of a task in its room.
     pub(crate) fn tell_task(&mut self, task_id: TaskId, text: &str, turn: TurnCause) {
+        self.tell(task_id, text, Some(turn));
+    }
+
+    fn tell(&mut self, task_id: TaskId, text: &str, turn: Option<TurnCause>) {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return;
         };
@@ -266,7 +284,7 @@ impl Deciding<'_, '_> {
             task_id: Some(task_id),
             metadata: json!({ "taskId": task_id }),
             delivery_key: None,
-            turn: Some(turn),
+            turn,
         };
         self.post(post);
     }

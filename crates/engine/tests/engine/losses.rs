@@ -250,3 +250,71 @@ fn a_launch_or_an_end_of_something_unknown_or_ended_changes_nothing() {
         }
     }
 }
+
+/// Ada, whose agent is trusted to open its conversation again.
+fn restorable() -> rallypoint_model::command::CreateTask {
+    let mut create = task(1);
+    create.agents[0].trusts_load = true;
+    create
+}
+
+#[test]
+fn a_cut_turn_goes_on_in_its_restored_conversation_and_the_prompt_is_not_sent_again() {
+    for cut in [Verb::Exit(1), Verb::Gone(GenerationEnd::Lost)] {
+        let mut world = World::new();
+        let mut host = Host::ada(vec![vec![Verb::Say("Half"), cut.clone()], done("The rest.")]);
+        let id = world.create(restorable());
+        host.finish(&mut world, id);
+        let first = if matches!(cut, Verb::Exit(_)) { "failed" } else { "lost" };
+        assert_eq!(world.story(id), format!("done(proven), exit 0: goal {first}, continuing completed"));
+        let said: Vec<&str> = host.prompts.iter().map(|(_, words)| words.as_str()).collect();
+        assert_eq!(said, ["Fix the test", "Continue where the work was cut, or report how far it got."]);
+        assert_eq!(world.state.generations.len(), 2);
+    }
+}
+
+#[test]
+fn a_conversation_that_is_not_trusted_to_come_back_is_not_gone_on_with() {
+    let mut host = Host::ada(vec![vec![Verb::Say("Half"), Verb::Gone(GenerationEnd::Lost)], done("x")]);
+    let (world, id) = driven(Limits::default(), &mut host);
+    assert_eq!(world.story(id), "interrupted(cut), exit 1: goal lost");
+    assert_eq!(host.prompts.len(), 1);
+}
+
+#[test]
+fn a_turn_that_is_cut_again_and_again_is_continued_within_the_crash_budget() {
+    let mut world = World::with_limits(Limits { crash_budget: 2, ..Limits::default() });
+    let mut host = Host::ada(vec![vec![Verb::Exit(1)]; 9]);
+    let id = world.create(restorable());
+    host.finish(&mut world, id);
+    assert_eq!(
+        world.story(id),
+        "failed(run_failed), exit 1: goal failed, continuing failed, continuing failed"
+    );
+}
+
+#[test]
+fn an_earlier_conversation_that_can_not_be_opened_again_is_interrupted_and_left_to_a_person() {
+    let mut world = World::new();
+    let mut host = Host::ada(vec![vec![Verb::Say("Half"), Verb::Exit(1)], done("Anew.")]);
+    host.session_load = Some((-32602, "no such session"));
+    let id = world.create(restorable());
+    host.finish(&mut world, id);
+    host.work(&mut world);
+    assert_eq!(world.story(id), "interrupted(cut), exit 1: goal failed, continuing interrupted");
+    world.ok(Command::RetryTask { task_id: id, by: "kim".to_owned(), text: None });
+    host.finish(&mut world, id);
+    assert_eq!(world.story(id), "done(proven), exit 0: goal failed, continuing interrupted, goal completed");
+}
+
+#[test]
+fn nothing_is_said_to_the_session_of_a_task_that_ended_even_where_it_could_be_restored() {
+    let mut world = World::new();
+    let mut host = Host::ada(vec![done("Fixed.")]);
+    let id = world.create(restorable());
+    host.finish(&mut world, id);
+    host.work(&mut world);
+    let (session_id, by) = (world.session(id), "kim".to_owned());
+    let refusal = world.refused(Command::SendToSession { session_id, text: "more".to_owned(), by });
+    assert_eq!(refusal.0, rallypoint_model::refusal::RefusalCode::Conflict);
+}

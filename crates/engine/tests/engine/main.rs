@@ -9,6 +9,7 @@ mod properties;
 mod questions;
 mod routing;
 mod several;
+mod silence;
 mod source;
 mod stopping;
 mod tasks;

@@ -71,10 +71,7 @@ fn a_long_result_is_cut_in_the_room_and_whole_in_the_store() {
     let id = world.create(task(1));
     host.finish(&mut world, id);
     let message = world.messages().into_iter().find(|one| one.source == "sub_agent").expect("a narration");
-    assert_eq!(
-        message.text,
-        "[sub-agent: ada (shell) — task_complete]\n01234567\n… 8 of 10 bytes shown"
-    );
+    assert_eq!(message.text, "[sub-agent: ada (shell) — task_complete]\n01234567\n… 8 of 10 bytes shown");
     assert_eq!(world.last_run(id).result.as_ref().map(|result| result.bytes), Some(10));
 }
 
@@ -151,14 +148,17 @@ fn a_report_that_comes_again_or_is_older_changes_nothing() {
 #[test]
 fn an_unknown_request_is_refused_once() {
     let (mut world, mut host, _, generation_id) = open(vec![]);
-    let item = AgentItem::UnknownRequest { request_id: "9".to_owned(), frame: 9, method: "fs/read".to_owned() };
+    let item =
+        AgentItem::UnknownRequest { request_id: "9".to_owned(), frame: 9, method: "fs/read".to_owned() };
     for _ in 0..2 {
         host.verb(&mut world, generation_id, Verb::Item(item.clone()));
     }
     let refused: Vec<&Event> = world
         .facts("generation.input")
         .into_iter()
-        .filter(|event| matches!(event, Event::GenerationInput { input: AgentInput::RefuseMethod { .. }, .. }))
+        .filter(|event| {
+            matches!(event, Event::GenerationInput { input: AgentInput::RefuseMethod { .. }, .. })
+        })
         .collect();
     let input = AgentInput::RefuseMethod { request_id: "9".to_owned(), method: "fs/read".to_owned() };
     assert_eq!(refused, [&Event::GenerationInput { generation_id, seq: 4, input, run_id: None }]);

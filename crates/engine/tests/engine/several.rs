@@ -44,11 +44,8 @@ fn a_task_of_three_agents_is_checked_only_when_the_last_has_completed() {
 #[test]
 fn a_blocked_sibling_does_not_stop_the_others_and_the_task_blocks_when_only_it_is_left() {
     let mut world = World::new();
-    let mut host = Host::new(&[
-        ("ada", vec![blocked(), done("A.")]),
-        ("bob", vec![vec![]]),
-        ("cyd", vec![done("C.")]),
-    ]);
+    let mut host =
+        Host::new(&[("ada", vec![blocked(), done("A.")]), ("bob", vec![vec![]]), ("cyd", vec![done("C.")])]);
     let id = world.create(three());
     host.work(&mut world);
     for _ in 0..2 {
@@ -96,14 +93,10 @@ fn a_failure_of_the_last_agent_fails_the_task_and_of_an_earlier_one_is_told_and_
     let id = world.create(create);
     host.finish(&mut world, id);
     assert_eq!(world.story(id), "done(proven), exit 0: goal failed, goal completed");
-    let told: Vec<String> =
-        world.room().into_iter().filter(|line| line.contains("[sub-agent")).collect();
+    let told: Vec<String> = world.room().into_iter().filter(|line| line.contains("[sub-agent")).collect();
     assert_eq!(
         told,
-        [
-            "ada: [sub-agent: ada (shell) — error]",
-            "bob: [sub-agent: bob (shell) — task_complete]"
-        ]
+        ["ada: [sub-agent: ada (shell) — error]", "bob: [sub-agent: bob (shell) — task_complete]"]
     );
 }
 

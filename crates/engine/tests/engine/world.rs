@@ -16,7 +16,6 @@ use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::task::{Criterion, CriterionCheck};
 use rallypoint_model::time::Timestamp;
-use rallypoint_model::usage::UsageKind;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -265,17 +264,15 @@ pub(crate) fn command_criterion(number: u128) -> Criterion {
 }
 
 pub(crate) fn agent(label: &str) -> AgentLaunch {
-    AgentLaunch {
-        agent_id: label.to_owned(),
-        profile: "shell".to_owned(),
-        label: label.to_owned(),
-        task: None,
-        argv: vec!["agent".to_owned()],
-        environment: Vec::new(),
-        secret_names: Vec::new(),
-        usage_kind: UsageKind::PerTurn,
-        login_hint: "run `agent login`".to_owned(),
-        setup_timeout_ms: None,
-        trusts_load: false,
-    }
+    let launch = serde_json::json!({
+        "agentId": label,
+        "profile": "shell",
+        "label": label,
+        "argv": ["agent"],
+        "environment": [],
+        "secretNames": [],
+        "usageKind": "per_turn",
+        "loginHint": "run `agent login`",
+    });
+    serde_json::from_value(launch).expect("a launch")
 }

@@ -227,6 +227,7 @@ fn resolve(
         trusts_load: profile.trusts_load,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
+        stall_ms: profile.stall_ms.and_then(|limit| i64::try_from(limit).ok()),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
     };
     Ok((launch, hidden.into_iter().collect()))

@@ -1,0 +1,13 @@
+//! What the store promises, on real SQLite in temporary folders.
+
+mod commits;
+mod faults;
+#[path = "../../../engine/tests/engine/host.rs"]
+#[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
+mod host;
+mod opening;
+mod pages;
+mod recorded;
+#[path = "../../../engine/tests/engine/world.rs"]
+#[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
+mod world;
