@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::duration::Milliseconds;
 
+pub(crate) mod trees;
+
 /// Sends agents out to work and brings every result back to the room that asked.
 #[derive(Debug, Parser)]
 #[command(name = "rally", version, arg_required_else_help = true, after_help = EXIT_CODES)]
@@ -94,6 +96,8 @@ pub(crate) struct RunArguments {
     /// Take the result without proof
     #[arg(long)]
     pub(crate) unchecked: bool,
+    #[command(flatten)]
+    pub(crate) admission: trees::AdmissionArguments,
     /// Print the task's id and leave it running
     #[arg(long)]
     pub(crate) detach: bool,
@@ -106,6 +110,9 @@ pub(crate) enum TaskVerb {
         /// Rows at most
         #[arg(long, default_value_t = 20)]
         limit: u32,
+        /// Archived ones too
+        #[arg(long)]
+        archived: bool,
     },
     /// Show one task, whole
     Show {
@@ -120,11 +127,15 @@ pub(crate) enum TaskVerb {
         #[arg(long)]
         follow: bool,
     },
-    /// Stop all work on it
-    Stop {
-        /// Id, or a part of it that no other task has
-        task: String,
+    /// Start one more sub-agent for it, or for one of its sub-agents
+    Spawn(trees::SpawnArguments),
+    /// Let the turn of a sub-agent wait for those that it started; it holds no slot meanwhile
+    Wait {
+        /// Session id, or a part of it that no other session of the latest tasks has
+        session: String,
     },
+    /// Stop all work on it, or one sub-agent and all below it
+    Stop(trees::StopArguments),
     /// Give it another run in its last session
     Retry {
         /// Id, or a part of it that no other task has
@@ -150,6 +161,32 @@ pub(crate) enum TaskVerb {
         /// Why
         #[arg(long, value_name = "TEXT")]
         reason: String,
+    },
+    /// Put a task that is over out of sight
+    Archive {
+        /// Id, or a part of it that no other task has
+        task: String,
+    },
+    /// Bring an archived task back
+    Unarchive {
+        /// Id, or a part of it that no other task has
+        task: String,
+    },
+    /// Hide a task for good, or remove its content
+    Delete {
+        /// Id, or a part of it that no other task has
+        task: String,
+        /// Remove goal, messages, outputs and files; ids and times stay
+        #[arg(long)]
+        purge: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Print the path of a sub-agent's transcript
+    Transcript {
+        /// Session id, or a part of it that no other session of the latest tasks has
+        session: String,
     },
     /// Say something to a sub-agent
     Send {
@@ -296,6 +333,10 @@ mod tests {
             "rally run goal --timeout soon",
             "rally dance",
             "rally task override 1 --by a --reason b",
+            "rally task stop",
+            "rally task stop 1 --session 2",
+            "rally task spawn 1",
+            "rally run goal --priority soon",
             "rally task override 1 --accept --reject --by a --reason b",
             "rally question answer 1",
             "rally question answer 1 --allow --text x",

@@ -115,7 +115,7 @@ async fn end(connector: &Connector) -> Result<(), Failure> {
     let client = connector.client();
     let page: TaskPage = client.call("task.list", &ListTasksInput::default()).await?;
     for task in page.items {
-        let input = StopTaskInput { task_id: task.task_id, by: Some("demo".to_owned()) };
+        let input = StopTaskInput { task_id: task.task_id, by: Some("demo".to_owned()), wait_ms: None };
         // A task that has ended refuses it, which is as good.
         let _ = client.call::<_, TaskView>("task.stop", &input).await;
     }

@@ -1,5 +1,7 @@
 //! `rally doctor`: what this machine has and lacks. Needs no daemon and starts none.
 
+mod disk;
+
 use std::fs;
 use std::path::Path;
 
@@ -31,11 +33,19 @@ struct Finding {
     detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// Numbers and rows behind the words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<serde_json::Value>,
 }
 
 impl Finding {
     fn new(name: &'static str, state: State, detail: impl Into<String>) -> Self {
-        Self { name, state, detail: detail.into(), next: None }
+        Self { name, state, detail: detail.into(), next: None, data: None }
+    }
+
+    fn data(mut self, data: serde_json::Value) -> Self {
+        self.data = Some(data);
+        self
     }
 
     fn next(mut self, step: impl Into<String>) -> Self {
@@ -46,6 +56,7 @@ impl Finding {
 
 pub(crate) async fn carry_out(connector: &Connector, output: &mut Output) -> Result<u8, Failure> {
     let mut findings = vec![data_folder(connector.data_folder()), free_disk(connector.data_folder())];
+    findings.extend(disk::findings(connector.data_folder()));
     findings.push(configuration(connector.data_folder()));
     findings.push(daemon(connector).await);
     findings.push(program("git", State::Warn, "install git, or work in folders without a repository only"));

@@ -23,7 +23,8 @@ pub(crate) async fn task(client: &Client, text: &str) -> Result<TaskId, Failure>
     let mut ids = Vec::new();
     let mut cursor = None;
     loop {
-        let input = ListTasksInput { limit: Some(PAGE), cursor, ..Default::default() };
+        let input =
+            ListTasksInput { limit: Some(PAGE), cursor, include_archived: true, ..Default::default() };
         let page: TaskPage = client.call("task.list", &input).await?;
         ids.extend(page.items.iter().map(|task| task.task_id));
         cursor = page.next_cursor;
@@ -73,7 +74,7 @@ where
     if let Ok(id) = text.parse() {
         return Ok(id);
     }
-    let input = ListTasksInput { limit: Some(TASKS_SEARCHED), ..Default::default() };
+    let input = ListTasksInput { limit: Some(TASKS_SEARCHED), include_archived: true, ..Default::default() };
     let page: TaskPage = client.call("task.list", &input).await?;
     let mut ids = Vec::new();
     for task in page.items {

@@ -1,11 +1,14 @@
 //! `rally task`: what was asked for, how it stands, and how to steer it.
 
+mod over;
+
 use rallypoint_client::Client;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::TaskId;
+use rallypoint_model::retention::DeleteMode;
 use rallypoint_ops::types::{
-    Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput,
-    StopTaskInput, TaskPage, TaskRef, TaskView,
+    Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput, TaskPage,
+    TaskRef, TaskView,
 };
 use serde_json::json;
 
@@ -21,6 +24,8 @@ use crate::show::narrator::Narrator;
 use crate::show::table::Table;
 use crate::show::{task_view, time, words};
 
+pub(crate) mod trees;
+
 /// Events read at once.
 const PAGE: u32 = 500;
 
@@ -31,7 +36,14 @@ pub(crate) async fn carry_out(
 ) -> Result<u8, Failure> {
     let client = connector.ready().await?;
     match verb {
-        TaskVerb::List { limit } => list(&client, limit, output).await,
+        TaskVerb::List { limit, archived } => list(&client, limit, archived, output).await,
+        TaskVerb::Archive { task } => over::archive(&client, &task, output).await,
+        TaskVerb::Unarchive { task } => over::unarchive(&client, &task, output).await,
+        TaskVerb::Delete { task, purge, yes } => {
+            let mode = if purge { DeleteMode::Purge } else { DeleteMode::Preserve };
+            over::delete(&client, &task, mode, yes, output).await
+        }
+        TaskVerb::Transcript { session } => over::transcript(&client, &session, output).await,
         TaskVerb::Show { task } => {
             let input = TaskRef { task_id: resolve::task(&client, &task).await? };
             show(&client.call("task.get", &input).await?, output)
@@ -44,11 +56,9 @@ pub(crate) async fn carry_out(
             let task = resolve::task(&client, &task).await?;
             Follower::watching(connector.clone(), task).followed_to_the_end(output).await
         }
-        TaskVerb::Stop { task } => {
-            let task_id = resolve::task(&client, &task).await?;
-            let view: TaskView = client.call("task.stop", &StopTaskInput { task_id, by: person() }).await?;
-            steered(&view, "it is being stopped", output)
-        }
+        TaskVerb::Spawn(arguments) => trees::spawn(&client, connector, arguments, output).await,
+        TaskVerb::Wait { session } => trees::wait(&client, &session, output).await,
+        TaskVerb::Stop(arguments) => trees::stop(&client, arguments, output).await,
         TaskVerb::Retry { task, text } => {
             let task_id = resolve::task(&client, &task).await?;
             let view: TaskView =
@@ -75,22 +85,27 @@ pub(crate) async fn carry_out(
     }
 }
 
-async fn list(client: &Client, limit: u32, output: &mut Output) -> Result<u8, Failure> {
-    let input = ListTasksInput { limit: Some(limit), ..Default::default() };
+async fn list(client: &Client, limit: u32, archived: bool, output: &mut Output) -> Result<u8, Failure> {
+    let input = ListTasksInput { limit: Some(limit), include_archived: archived, ..Default::default() };
     let page: TaskPage = client.call("task.list", &input).await?;
     if output.is_json() {
         output.json(&page)?;
         return Ok(0);
     }
     if page.items.is_empty() {
-        output.talk("no task yet");
-        output.talk("hint: `rally run \"…\"` makes one");
+        output.talk(if archived { "no task yet" } else { "no task that is not archived" });
+        output
+            .talk("hint: `rally run \"…\"` makes one, `rally task list --archived` shows archived ones too");
         return Ok(0);
     }
     let mut table = Table::new(&["TASK", "MADE", "STATUS", "TITLE"]);
     for task in &page.items {
         let made = time::day_and_clock(task.created_at);
-        table.row(&[&task.task_id.to_string(), &made, words::status(task.status), &task.title]);
+        let status = match task.archived_at {
+            Some(_) => format!("{}, archived", words::status(task.status)),
+            None => words::status(task.status).to_owned(),
+        };
+        table.row(&[&task.task_id.to_string(), &made, &status, &task.title]);
     }
     table.print(output)?;
     Ok(0)

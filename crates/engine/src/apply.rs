@@ -3,6 +3,7 @@
 //! Total: an event that refers to something unknown changes nothing, since a
 //! journal must always replay.
 
+mod archive;
 mod generation;
 mod run;
 mod task;
@@ -97,7 +98,13 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::TaskStatusChanged { .. }
         | Event::TaskVerified { .. }
         | Event::TaskStopRequested { .. }
+        | Event::TreeStopRequested { .. }
+        | Event::TreeStopped { .. }
         | Event::TaskOverridden { .. } => task::task_event(state, record, changes),
+        Event::TaskArchived { .. }
+        | Event::TaskUnarchived { .. }
+        | Event::TaskDeleted { .. }
+        | Event::TaskResultsRemoved { .. } => archive::archive_event(state, record, changes),
         Event::SessionCreated { .. }
         | Event::RunQueued { .. }
         | Event::RunMoved { .. }

@@ -51,12 +51,24 @@ pub struct Changes {
     pub blobs: Vec<NewBlob>,
     /// Generations whose cursor moved.
     pub cursors: BTreeSet<GenerationId>,
+    /// Full outputs to remove, by digest.
+    pub removed_blobs: Vec<String>,
+    /// Tasks whose content is taken out of journal and messages.
+    pub purged: Vec<TaskId>,
+    /// Paths whose failed removal changed.
+    pub failed_deletes: BTreeSet<String>,
 }
 
 impl Changes {
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.touched.is_empty() && self.cursors.is_empty() && self.blobs.is_empty()
+        self.events.is_empty()
+            && self.touched.is_empty()
+            && self.cursors.is_empty()
+            && self.blobs.is_empty()
+            && self.removed_blobs.is_empty()
+            && self.purged.is_empty()
+            && self.failed_deletes.is_empty()
     }
 
     /// Marks a row.

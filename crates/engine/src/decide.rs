@@ -8,13 +8,17 @@
 
 mod advance;
 mod agent;
+pub mod archive;
+mod children;
 mod deadline;
 mod generation;
 mod question;
 mod run_end;
 mod session;
+mod spawn;
 mod stop;
 mod task;
+mod tree_stop;
 pub mod verification;
 
 use rallypoint_model::command::{Command, Outcome};
@@ -31,7 +35,7 @@ use serde_json::Value;
 use crate::apply::apply;
 use crate::changes::Changes;
 use crate::state::{State, TurnCause};
-use crate::{run_machine, task_machine};
+use crate::{admission, run_machine, task_machine};
 
 /// The one way of text into the journal: takes secrets out of an event.
 pub trait Funnel {
@@ -95,6 +99,11 @@ pub fn decide(
     let mut deciding = Deciding { state, context, changes };
     let outcome = deciding.command(command)?;
     deciding.advance();
+    if let Outcome::Spawned { session_id, run_id, .. } = outcome {
+        let position =
+            admission::position(deciding.state, deciding.context.limits, deciding.context.now, run_id);
+        return Ok(Outcome::Spawned { session_id, run_id, position });
+    }
     Ok(outcome)
 }
 
@@ -127,6 +136,9 @@ impl Deciding<'_, '_> {
                 Ok(Outcome::Done)
             }
             Command::CreateTask(create) => self.create_task(create),
+            Command::SpawnSession(spawn) => self.spawn_session(spawn),
+            Command::AwaitChildren { session_id } => self.await_children(*session_id),
+            Command::StopSession { session_id, by } => self.stop_session(*session_id, by),
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),
             Command::RetryTask { task_id, by, text } => self.retry_task(*task_id, by, text.as_deref()),
             Command::SendToSession { session_id, text, by } => self.send_to_session(*session_id, text, by),
@@ -145,6 +157,14 @@ impl Deciding<'_, '_> {
                 Ok(self.generation_cleaned(*generation_id, *swept, *left))
             }
             Command::Verified { task_id, round, evidence } => Ok(self.verified(*task_id, *round, evidence)),
+            Command::ArchiveTask { task_id, by } => self.archive_task(*task_id, by),
+            Command::UnarchiveTask { task_id, by } => self.unarchive_task(*task_id, by),
+            Command::DeleteTask { task_id, mode, by } => self.delete_task(*task_id, *mode, by),
+            Command::RemoveResults { keep_ms, at_most } => Ok(self.remove_results(*keep_ms, *at_most)),
+            Command::DeleteFailed { path, reason, pause_ms } => {
+                Ok(self.delete_failed(path, reason, *pause_ms))
+            }
+            Command::DeleteSettled { path } => Ok(self.delete_settled(path)),
             Command::Tick => {
                 self.tick();
                 Ok(Outcome::Done)
@@ -242,6 +262,7 @@ impl Deciding<'_, '_> {
         let scope = self.task_scope(task_id);
         match task_machine::next(from, trigger) {
             Some(to) => {
+                self.bring_back(task_id, "the platform");
                 self.emit(
                     Aggregate::Task(task_id),
                     scope,

@@ -6,6 +6,8 @@
 //!   shim's folder lock keeps a second shim out, and its input numbers keep a
 //!   repeated input out.
 //! - `Clean` — ending what is gone and removing what is removed changes nothing.
+//! - `Export` — a transcript is made from the journal and takes the place of the one before it; what is
+//!   removed is removed.
 //! - `Verify` — checks are run again on the same work folder; only the record
 //!   of the round that is due is taken.
 
@@ -19,8 +21,9 @@ use rallypoint_model::session::{GenerationStatus, SpoolCursor};
 use rallypoint_model::task::{Criterion, TaskStatus};
 use rallypoint_model::time::Timestamp;
 
+use crate::admission::budget_deadline;
 use crate::changes::RowRef;
-use crate::state::{Generation, InputKind, Run, Session, State};
+use crate::state::{Generation, InputKind, Run, Session, State, Task};
 
 /// Times the settle limit after which a run ends although frames keep coming.
 const SETTLE_LIMIT_FACTOR: i64 = 20;
@@ -36,6 +39,8 @@ pub enum Effect {
     Clean(GenerationId),
     /// Run the checks of a round.
     Verify(Verification),
+    /// Write, rename or remove the files of a task that is over.
+    Export(TaskId),
 }
 
 /// What a process's attendant has to know.
@@ -123,6 +128,9 @@ fn due_of_generation(state: &State, id: GenerationId, limits: &Limits) -> Option
 
 fn due_of_task(state: &State, id: TaskId) -> Option<Effect> {
     let task = state.tasks.get(&id)?;
+    if task.ended_at.is_some() || task.archived_at.is_some() {
+        return Some(Effect::Export(id));
+    }
     if task.status != TaskStatus::Validating || !task.verification_due {
         return None;
     }
@@ -148,11 +156,14 @@ pub fn settle_deadline(state: &State, run: &Run, limits: &Limits) -> Option<Time
 
 /// When a run has used up its active time.
 pub fn run_deadline(run: &Run, limits: &Limits) -> Option<Timestamp> {
-    if limits.run_timeout_seconds == 0 || run.status == RunStatus::Terminal {
+    // Waiting for children is no active time.
+    if limits.run_timeout_seconds == 0
+        || matches!(run.status, RunStatus::Terminal | RunStatus::WaitingChildren)
+    {
         return None;
     }
     let limit = i64::try_from(limits.run_timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-    run.started_at.map(|at| at.plus(limit))
+    run.started_at.map(|at| at.plus(run.waited_ms).plus(limit))
 }
 
 /// When a run's silence becomes suspicious: it waits for no answer of a person,
@@ -168,7 +179,8 @@ pub fn stall_deadline(state: &State, run: &Run, limits: &Limits) -> Option<(Time
         return None;
     }
     let heard = run.generation_id.and_then(|id| state.generations.get(&id)).map(|it| it.last_report_at);
-    let since = run.started_at.unwrap_or_default().max(heard.unwrap_or_default());
+    let began = run.started_at.max(run.resumed_at).unwrap_or_default();
+    let since = began.max(heard.unwrap_or_default());
     Some((since, since.plus(limit)))
 }
 
@@ -187,6 +199,18 @@ pub fn setup_deadline(
     let latest = generation.started_at.plus(limit.saturating_mul(SETUP_LIMIT_FACTOR));
     let quiet = generation.last_report_at.max(generation.started_at).plus(limit);
     Some((quiet.min(latest), limit))
+}
+
+/// When a task that ended is put out of sight. The clock starts at its end, or when it was last brought back, so it
+/// goes on over restarts. It is the clock of the wall: set back it only waits longer, set forward it comes early,
+/// and nothing is lost by that.
+pub fn archive_deadline(state: &State, task: &Task, limits: &Limits) -> Option<Timestamp> {
+    let after = limits.archive_after_minutes.unless_off()?;
+    let ended = task.ended_at?;
+    if task.archived_at.is_some() || state.task_has_open_run(task) {
+        return None;
+    }
+    Some(task.unarchived_at.map_or(ended, |at| at.max(ended)).plus(after))
 }
 
 /// The next point in time at which [`rallypoint_model::command::Command::Tick`] changes something.
@@ -227,6 +251,8 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
         if counts && !cancelling {
             consider(task.deadline_at);
         }
+        consider(budget_deadline(state, task));
+        consider(archive_deadline(state, task, limits));
     }
     for question in state.questions.values().filter(|question| question.status == QuestionStatus::Open) {
         consider(Some(question.deadline_at));

@@ -6,6 +6,7 @@
 //! effects that committed state asks for. No IO, no clock, no randomness: time
 //! and ids are handed in.
 
+pub mod admission;
 pub mod apply;
 pub mod changes;
 pub mod completion;
@@ -19,7 +20,9 @@ pub mod prompt;
 pub mod question_machine;
 pub mod router;
 pub mod run_machine;
+pub mod scrub;
 pub mod state;
 pub mod task_machine;
 pub mod text;
+pub mod tree;
 pub mod view;

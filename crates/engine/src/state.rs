@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::agent_io::{AgentInput, PromptBlock};
 use rallypoint_model::command::{Acceptance, AgentLaunch};
 use rallypoint_model::completion::CompletionReport;
@@ -15,8 +16,10 @@ use rallypoint_model::ids::{
 };
 use rallypoint_model::message::RoomKind;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::retention::{Deletion, FailedDelete};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind, SpoolCursor};
+use rallypoint_model::stop::{StopNode, StoppedNode};
 use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::Timestamp;
 use rallypoint_model::usage::TokenCounts;
@@ -43,6 +46,9 @@ pub struct State {
     pub keys: BTreeMap<String, KeyedFact>,
     /// Versions of the aggregates.
     pub versions: BTreeMap<Aggregate, u64>,
+    /// What could not be removed from the data folder, by path. Operational, stored apart.
+    #[serde(default)]
+    pub failed_deletes: BTreeMap<String, FailedDelete>,
 }
 
 /// What a unique key made.
@@ -58,6 +64,16 @@ pub enum KeyedFact {
     Message {
         /// Which.
         id: MessageId,
+    },
+    /// A session.
+    Session {
+        /// Which.
+        id: SessionId,
+    },
+    /// A run that tells a session something once.
+    Run {
+        /// Which.
+        id: RunId,
     },
 }
 
@@ -188,6 +204,18 @@ pub struct Task {
     pub verdict: Option<Verdict>,
     /// Who asked to stop it.
     pub stop_requested_by: Option<String>,
+    /// Its band in the queue for a slot.
+    #[serde(default)]
+    pub priority: Priority,
+    /// What its runs may use together.
+    #[serde(default)]
+    pub budget: Budget,
+    /// Trees of it that are being ended, oldest first.
+    #[serde(default)]
+    pub stops: Vec<TreeStop>,
+    /// The tree that was ended last.
+    #[serde(default)]
+    pub last_stop: Option<TreeStop>,
     /// Words of the last terminal or asking reply.
     pub last_reply: Option<String>,
     /// When it was made.
@@ -196,6 +224,33 @@ pub struct Task {
     pub updated_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// When it was put out of sight.
+    #[serde(default)]
+    pub archived_at: Option<Timestamp>,
+    /// When it was last brought back; the archive's clock then starts anew.
+    #[serde(default)]
+    pub unarchived_at: Option<Timestamp>,
+    /// That it was deleted, and how.
+    #[serde(default)]
+    pub deleted: Option<Deletion>,
+}
+
+/// A tree of sessions that is, or was, to be ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeStop {
+    /// The session at its root; the whole task when absent.
+    pub root_session_id: Option<SessionId>,
+    /// Who asked.
+    pub by: String,
+    /// When.
+    pub asked_at: Timestamp,
+    /// What it covers, parents before their children.
+    pub nodes: Vec<StopNode>,
+    /// When nothing of it worked any more.
+    pub ended_at: Option<Timestamp>,
+    /// How each of them ended; empty until then.
+    pub ended: Vec<StoppedNode>,
 }
 
 /// A session.
@@ -214,6 +269,12 @@ pub struct Session {
     pub room_id: Option<RoomId>,
     /// Its identity.
     pub entity_id: EntityId,
+    /// The session that it works for; the main agent when absent.
+    #[serde(default)]
+    pub parent_session_id: Option<SessionId>,
+    /// Place in the tree: 1 for a sub-agent of the main agent, 0 for a room's own session.
+    #[serde(default)]
+    pub depth: u32,
     /// How to start its agent.
     pub launch: Option<AgentLaunch>,
     /// Where its results go.
@@ -238,6 +299,9 @@ pub struct Session {
     pub can_load: bool,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When it was put out of sight, with its task.
+    #[serde(default)]
+    pub archived_at: Option<Timestamp>,
 }
 
 /// How far a prompt has got.
@@ -296,12 +360,18 @@ pub struct Run {
     pub plan: Option<Vec<PlannedAction>>,
     /// Actions of the plan that are done.
     pub actions_done: u32,
+    /// The task that a main agent's turn was about.
+    #[serde(default)]
+    pub about_task: Option<TaskId>,
     /// Its outcome.
     pub outcome: Option<RunOutcome>,
     /// Why.
     pub reason: Option<OutcomeReason>,
     /// Its full output.
     pub result: Option<ResultRef>,
+    /// Whether the full output was removed since.
+    #[serde(default)]
+    pub result_removed: bool,
     /// What the worker claims.
     pub claim: Option<CompletionReport>,
     /// Its last words without the report.
@@ -314,6 +384,15 @@ pub struct Run {
     pub admitted_at: Option<Timestamp>,
     /// When its prompt was given.
     pub started_at: Option<Timestamp>,
+    /// Since when it waits for its children.
+    #[serde(default)]
+    pub waits_since: Option<Timestamp>,
+    /// Time that it waited for them before, in milliseconds; not active time.
+    #[serde(default)]
+    pub waited_ms: i64,
+    /// When it last went on after that.
+    #[serde(default)]
+    pub resumed_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// Its words so far. Rebuilt from the journal for open runs.

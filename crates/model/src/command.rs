@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
-use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, SessionId, TaskId, WorldId};
+use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
 use crate::question::Answer;
+use crate::retention::DeleteMode;
 use crate::session::GenerationEnd;
 use crate::task::{Criterion, Evidence};
 use crate::usage::UsageKind;
@@ -79,6 +81,26 @@ pub struct CreateTask {
     pub requested_by: String,
     /// Where it came in: `cli`, `api`.
     pub source: String,
+    /// Its band in the queue for a slot.
+    #[serde(default)]
+    pub priority: Priority,
+    /// What its runs may use together.
+    #[serde(default)]
+    pub budget: Budget,
+}
+
+/// Start one more sub-agent for a task, or for one of its sub-agents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpawnSession {
+    /// The task.
+    pub task_id: TaskId,
+    /// The session that it works for; the task itself when absent.
+    pub parent_session_id: Option<SessionId>,
+    /// How to start it.
+    pub launch: AgentLaunch,
+    /// Same key, same session.
+    pub idempotency_key: Option<String>,
 }
 
 /// What the decider is asked to do.
@@ -100,6 +122,20 @@ pub enum Command {
     },
     /// Make a task and start its work.
     CreateTask(CreateTask),
+    /// Start one more sub-agent.
+    SpawnSession(SpawnSession),
+    /// A session in its turn waits for the sub-agents that it started.
+    AwaitChildren {
+        /// Which.
+        session_id: SessionId,
+    },
+    /// End a session and all below it.
+    StopSession {
+        /// Which.
+        session_id: SessionId,
+        /// Who asks.
+        by: String,
+    },
     /// Stop all work on a task.
     StopTask {
         /// Which.
@@ -144,6 +180,50 @@ pub enum Command {
         by: String,
         /// Why.
         reason: String,
+    },
+    /// Put a task that has ended or waits out of sight.
+    ArchiveTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+    },
+    /// Bring an archived task back.
+    UnarchiveTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+    },
+    /// Delete a task that nobody works on.
+    DeleteTask {
+        /// Which.
+        task_id: TaskId,
+        /// How.
+        mode: DeleteMode,
+        /// Who asks.
+        by: String,
+    },
+    /// Remove full outputs that only tasks refer to which were archived this long ago.
+    RemoveResults {
+        /// How long ago, in milliseconds.
+        keep_ms: i64,
+        /// Outputs at most.
+        at_most: u32,
+    },
+    /// Something of the data folder could not be removed.
+    DeleteFailed {
+        /// Path within the data folder.
+        path: String,
+        /// What the system said.
+        reason: String,
+        /// Pause before the second attempt; later ones double.
+        pause_ms: i64,
+    },
+    /// Something that could not be removed before is gone, or is to stay.
+    DeleteSettled {
+        /// Path within the data folder.
+        path: String,
     },
     /// The agent process of a generation runs under its shim.
     GenerationLaunched {
@@ -201,6 +281,15 @@ pub enum Outcome {
     Queued {
         /// Its session.
         session_id: SessionId,
+    },
+    /// A sub-agent was accepted, or is the one that this key made before.
+    Spawned {
+        /// Its session.
+        session_id: SessionId,
+        /// Its first run.
+        run_id: RunId,
+        /// Its place among the runs that wait for a slot, from 1; absent when it has one.
+        position: Option<u32>,
     },
     /// It referred to something that has moved on; harmless.
     Stale,

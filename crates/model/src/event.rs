@@ -2,14 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::admission::{Budget, Priority};
 use crate::agent_io::{AgentInput, AgentOutput, PromptBlock};
 use crate::command::{Acceptance, AgentLaunch};
 use crate::completion::CompletionReport;
 use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
 use crate::message::{Message, RoomKind};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
+use crate::retention::DeleteMode;
 use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
 use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind};
+use crate::stop::{StopNode, StoppedNode};
 use crate::task::{Criterion, Evidence, TaskReason, TaskStatus, TaskTrigger, Verdict};
 use crate::time::Timestamp;
 use crate::usage::TokenCounts;
@@ -201,6 +204,12 @@ pub enum Event {
         source: String,
         /// Limit of corrective rounds, frozen at its start.
         corrective_rounds: u32,
+        /// Its band in the queue for a slot.
+        #[serde(default)]
+        priority: Priority,
+        /// What its runs may use together.
+        #[serde(default)]
+        budget: Budget,
     },
     /// A task moved, through its table.
     #[serde(rename = "task.status_changed")]
@@ -238,6 +247,32 @@ pub enum Event {
         /// Who.
         by: String,
     },
+    /// A tree of sessions is being ended.
+    #[serde(rename = "tree.stop_requested")]
+    TreeStopRequested {
+        /// The task.
+        task_id: TaskId,
+        /// The session at its root; the whole task when absent.
+        root_session_id: Option<SessionId>,
+        /// Who asks.
+        by: String,
+        /// What it covers, parents before their children.
+        nodes: Vec<StopNode>,
+    },
+    /// Nothing of a tree that was to be ended works any more.
+    #[serde(rename = "tree.stopped")]
+    TreeStopped {
+        /// The task.
+        task_id: TaskId,
+        /// The session at its root; the whole task when absent.
+        root_session_id: Option<SessionId>,
+        /// Who asked.
+        by: String,
+        /// How each of them ended, parents before their children.
+        nodes: Vec<StoppedNode>,
+        /// How many ended in which way.
+        counts: std::collections::BTreeMap<String, u32>,
+    },
     /// A person took or refused the result by name and reason.
     #[serde(rename = "task.overridden")]
     TaskOverridden {
@@ -249,6 +284,40 @@ pub enum Event {
         by: String,
         /// Why.
         reason: String,
+    },
+    /// A task was put out of sight, its sessions with it.
+    #[serde(rename = "task.archived")]
+    TaskArchived {
+        /// Which.
+        task_id: TaskId,
+        /// Who, or the limit that did it.
+        by: String,
+    },
+    /// An archived task was brought back.
+    #[serde(rename = "task.unarchived")]
+    TaskUnarchived {
+        /// Which.
+        task_id: TaskId,
+        /// Who.
+        by: String,
+    },
+    /// A task was deleted.
+    #[serde(rename = "task.deleted")]
+    TaskDeleted {
+        /// Which.
+        task_id: TaskId,
+        /// How.
+        mode: DeleteMode,
+        /// Who.
+        by: String,
+    },
+    /// Full outputs of an archived task were removed because their time was over.
+    #[serde(rename = "task.results_removed")]
+    TaskResultsRemoved {
+        /// Which.
+        task_id: TaskId,
+        /// Digests of the outputs.
+        digests: Vec<String>,
     },
     /// Something illegal was reported by an agent; kept, not acted on.
     #[serde(rename = "trigger.refused")]
@@ -309,6 +378,15 @@ pub enum Event {
         launch: Option<AgentLaunch>,
         /// Where its results go.
         origin: Option<FrozenOrigin>,
+        /// The session that it works for; the main agent when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_session_id: Option<SessionId>,
+        /// Place in the tree: 1 for a sub-agent of the main agent, 0 for a room's own session.
+        #[serde(default)]
+        depth: u32,
+        /// Key of the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
     },
     /// A run was accepted.
     #[serde(rename = "run.queued")]
@@ -325,6 +403,9 @@ pub enum Event {
         blocks: Vec<PromptBlock>,
         /// The message that set it off, for a main agent's turn.
         trigger_message_id: Option<MessageId>,
+        /// Unique key, for what must be said to the session once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery_key: Option<String>,
     },
     /// A run moved, through its table.
     #[serde(rename = "run.moved")]
@@ -537,7 +618,13 @@ impl Event {
             Self::TaskStatusChanged { .. } => "task.status_changed",
             Self::TaskVerified { .. } => "task.verified",
             Self::TaskStopRequested { .. } => "task.stop_requested",
+            Self::TreeStopRequested { .. } => "tree.stop_requested",
+            Self::TreeStopped { .. } => "tree.stopped",
             Self::TaskOverridden { .. } => "task.overridden",
+            Self::TaskArchived { .. } => "task.archived",
+            Self::TaskUnarchived { .. } => "task.unarchived",
+            Self::TaskDeleted { .. } => "task.deleted",
+            Self::TaskResultsRemoved { .. } => "task.results_removed",
             Self::TriggerRefused { .. } => "trigger.refused",
             Self::QuestionOpened { .. } => "question.opened",
             Self::QuestionClosed { .. } => "question.closed",

@@ -6,17 +6,21 @@
 //!
 //! Wire form: camelCase keys, opaque string ids, integer Unix milliseconds.
 
+pub mod admission;
 pub mod agent_io;
 pub mod command;
 pub mod completion;
 pub mod event;
 pub mod ids;
+pub mod length;
 pub mod limits;
 pub mod message;
 pub mod question;
 pub mod refusal;
+pub mod retention;
 pub mod run;
 pub mod session;
+pub mod stop;
 pub mod task;
 pub mod time;
 pub mod usage;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::length::Minutes;
+
 /// Limits with their defaults. Times are milliseconds unless the name says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -10,10 +12,14 @@ pub struct Limits {
     pub lane_subagent: u32,
     /// Verifications at work at once (`lane.verifier`).
     pub lane_verifier: u32,
-    /// Sub-agents that one task may have.
+    /// How deep sub-agents may start sub-agents; 1 means that they start none.
+    pub spawn_depth: u32,
+    /// Sub-agents that one task, or one sub-agent, may have at work at once.
     pub children_per_parent: u32,
     /// Runs that may wait for a slot.
     pub queue_depth: u32,
+    /// Waiting time that raises a run by one priority band.
+    pub queue_aging_ms: i64,
     /// Corrective prompts after failed checks.
     pub corrective_rounds: u32,
     /// Continuing prompts and renewed starts of one run.
@@ -52,6 +58,8 @@ pub struct Limits {
     pub shim_ownerless_max_ms: u64,
     /// Idle time after which a daemon that a command started ends.
     pub daemon_idle_ms: i64,
+    /// Time from a task's end to its archiving, decimals allowed; 0 means never.
+    pub archive_after_minutes: Minutes,
 }
 
 impl Default for Limits {
@@ -59,8 +67,10 @@ impl Default for Limits {
         Self {
             lane_subagent: 8,
             lane_verifier: 2,
+            spawn_depth: 1,
             children_per_parent: 5,
             queue_depth: 32,
+            queue_aging_ms: 600_000,
             corrective_rounds: 3,
             crash_budget: 3,
             round_trip_cap: 32,
@@ -80,6 +90,7 @@ impl Default for Limits {
             spool_max_bytes: 1024 * 1024 * 1024,
             shim_ownerless_max_ms: 6 * 60 * 60 * 1000,
             daemon_idle_ms: 10 * 60 * 1000,
+            archive_after_minutes: Minutes::whole(60),
         }
     }
 }

@@ -41,6 +41,23 @@ impl RunStatus {
     ];
 }
 
+impl RunStatus {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::WaitingApproval => "waiting_approval",
+            Self::WaitingQuestion => "waiting_question",
+            Self::WaitingChildren => "waiting_children",
+            Self::WaitingLogin => "waiting_login",
+            Self::Settling => "settling",
+            Self::Terminal => "terminal",
+        }
+    }
+}
+
 /// What may move a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -123,6 +140,24 @@ impl RunOutcome {
         Self::Lost,
         Self::Capped,
     ];
+}
+
+impl RunOutcome {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::CompletedEmpty => "completed_empty",
+            Self::Incomplete => "incomplete",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Killed => "killed",
+            Self::Interrupted => "interrupted",
+            Self::Lost => "lost",
+            Self::Capped => "capped",
+        }
+    }
 }
 
 /// Why, with platform causes kept apart from agent causes.
@@ -208,6 +243,15 @@ pub enum OutcomeReason {
         /// The cap.
         cap: u32,
     },
+    /// Platform: what the task may use is used up.
+    Budget {
+        /// Name of the limit: `budget.tokens` or `budget.activeMs`.
+        limit: String,
+        /// What was used.
+        used: u64,
+        /// What may be.
+        cap: u64,
+    },
 }
 
 impl OutcomeReason {
@@ -246,6 +290,9 @@ impl OutcomeReason {
             Self::StopAsked { by } => format!("stopped by {by}"),
             Self::Recovery { message } | Self::Garbled { message } => message.clone(),
             Self::Cap { cap } => format!("the round-trip cap of {cap} was reached"),
+            Self::Budget { limit, used, cap } => {
+                format!("the task's limit `{limit}` is used up ({used}/{cap})")
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::types;
+use crate::{trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,20 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/tasks/{taskId}/retry", Some("task retry"), Body, types::RetryTaskInput => types::TaskView),
     operation!("task.override", "Accept or reject a result by name and reason", Operator, true,
         Post "/v1/tasks/{taskId}/override", Some("task override"), Body, types::OverrideTaskInput => types::TaskView),
+    operation!("task.archive", "Put a task that is over out of sight", Operator, false,
+        Post "/v1/tasks/{taskId}/archive", Some("task archive"), Body, types::ArchiveTaskInput => types::TaskView),
+    operation!("task.unarchive", "Bring an archived task back", Operator, false,
+        Post "/v1/tasks/{taskId}/unarchive", Some("task unarchive"), Body, types::ArchiveTaskInput => types::TaskView),
+    operation!("task.delete", "Hide a task for good, or remove its content", Admin, true,
+        Post "/v1/tasks/{taskId}/delete", Some("task delete"), Body, types::DeleteTaskInput => types::TaskView),
+    operation!("session.transcript", "Say where a session's transcript is", Viewer, false,
+        Get "/v1/sessions/{sessionId}/transcript", Some("task transcript"), Body, types::SessionRef => types::TranscriptView),
+    operation!("session.spawn", "Start one more sub-agent for a task, or for one of its sub-agents", Operator, false,
+        Post "/v1/tasks/{taskId}/agents", Some("task spawn"), Body, trees::SpawnInput => trees::SpawnedView),
+    operation!("session.wait", "Let the turn of a sub-agent wait for those that it started", Operator, false,
+        Post "/v1/sessions/{sessionId}/wait", Some("task wait"), Body, trees::WaitInput => types::Empty),
+    operation!("session.stop", "End a sub-agent and all below it", Operator, true,
+        Post "/v1/sessions/{sessionId}/stop", Some("task stop --session"), Body, trees::StopSessionInput => trees::StopView),
     operation!("event.list", "Read the journal", Viewer, false,
         Get "/v1/events", Some("task log"), Body, types::EventsInput => types::EventPage),
     operation!("event.stream", "Follow the journal live", Viewer, false,

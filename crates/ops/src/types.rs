@@ -1,11 +1,15 @@
 //! Input and output types of the operations. Wire form: camelCase.
 
+mod retention;
+
 use std::collections::BTreeMap;
 
+use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::{Message, RoomKind};
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::retention::Deletion;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{GenerationStatus, SessionStatus};
 use rallypoint_model::task::{AgentRequest, Criterion, Evidence, TaskReason, TaskStatus, Verdict};
@@ -13,6 +17,10 @@ use rallypoint_model::time::Timestamp;
 use rallypoint_model::usage::{Measured, TokenCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::trees::StopView;
+
+pub use retention::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TranscriptView};
 
 /// Nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +87,12 @@ pub struct CreateTaskInput {
     /// Take the result without proof; a person's override given beforehand.
     #[serde(default)]
     pub unchecked: bool,
+    /// Band in the queue for a slot; `normal` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// What the task's runs may use together; no limit when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// Same key, same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -110,6 +124,10 @@ pub struct StopTaskInput {
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// How long the answer waits for the end of every process, in milliseconds, 60 000 at most; at once when absent.
+    /// The stop goes on either way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
 }
 
 /// Give a task another run.
@@ -160,6 +178,9 @@ pub struct ListTasksInput {
     /// Only tasks of this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
+    /// Archived ones too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub include_archived: bool,
     /// Rows at most; 100 when absent, 500 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -188,6 +209,9 @@ pub struct TaskSummary {
     pub created_at: Timestamp,
     /// When something last happened.
     pub updated_at: Timestamp,
+    /// When it was put out of sight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Timestamp>,
 }
 
 /// Tasks.
@@ -210,6 +234,12 @@ pub struct SessionView {
     pub session_key: String,
     /// Name in the room.
     pub label: String,
+    /// The sub-agent that it works for; the main agent when absent.
+    #[serde(default)]
+    pub parent_session_id: Option<SessionId>,
+    /// Place in the tree, from 1.
+    #[serde(default)]
+    pub depth: u32,
     /// Profile.
     pub agent_type: String,
     /// Status.
@@ -250,6 +280,9 @@ pub struct RunView {
     pub predecessor: Option<RunId>,
     /// Where it stands.
     pub status: RunStatus,
+    /// Its place among the runs that wait for a slot, from 1; absent for one that does not.
+    #[serde(default)]
+    pub queue_position: Option<u32>,
     /// Since when it is suspected of being stalled; a suspicion, never a verdict.
     pub detecting_since: Option<Timestamp>,
     /// Its outcome.
@@ -306,10 +339,25 @@ pub struct TaskView {
     pub exit_code: Option<i32>,
     /// The main agent's last words on it.
     pub last_reply: Option<String>,
+    /// Its band in the queue for a slot.
+    #[serde(default)]
+    pub priority: Priority,
+    /// What its runs may use together.
+    #[serde(default)]
+    pub budget: Budget,
+    /// The tree of it that is being ended, or was ended last.
+    #[serde(default)]
+    pub last_stop: Option<StopView>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// When it was put out of sight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Timestamp>,
+    /// That it was deleted, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<Deletion>,
 }
 
 /// A question.

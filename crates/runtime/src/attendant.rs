@@ -14,9 +14,10 @@ use rallypoint_acp::outbound::encode;
 use rallypoint_engine::due::Attendance;
 use rallypoint_engine::state::InputKind;
 use rallypoint_model::command::{Command, Outcome};
-use rallypoint_model::ids::GenerationId;
+use rallypoint_model::ids::{GenerationId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::refusal::Refusal;
+use rallypoint_model::retention::Retention;
 use rallypoint_model::session::{GenerationEnd, GenerationStatus, SpoolCursor};
 use rallypoint_process::StartSpec;
 use rallypoint_process::client::{
@@ -24,7 +25,7 @@ use rallypoint_process::client::{
     revoke,
 };
 use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before, spool_end};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use crate::decider::Decider;
@@ -61,6 +62,8 @@ pub(crate) struct Attending {
     pub(crate) environments: Environments,
     pub(crate) faults: Faults,
     pub(crate) shim_environment: Vec<(String, String)>,
+    pub(crate) retention: Arc<Retention>,
+    pub(crate) exports: mpsc::UnboundedSender<TaskId>,
 }
 
 /// How an attendance ends.

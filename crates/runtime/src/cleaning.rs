@@ -49,7 +49,7 @@ pub(crate) async fn clean(shared: &Attending, id: GenerationId) {
     if !report.found.is_empty() {
         tracing::warn!(generation = %id, found = report.found.len(), "processes outlived their agent and were swept");
     }
-    if gone && report.left.is_empty() {
+    if gone && report.left.is_empty() && shared.retention.spool_days.unless_off().is_none() {
         let removing = folder.clone();
         let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(removing)).await;
         match removed {

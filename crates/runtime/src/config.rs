@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rallypoint_acp::profiles::{ProfileError, Registry};
 use rallypoint_model::limits::Limits;
+use rallypoint_model::retention::Retention;
 use serde::Deserialize;
 
 /// Name of the configuration file in the data folder.
@@ -39,6 +40,7 @@ pub enum ConfigError {
 struct File {
     default_agent: Option<String>,
     limits: Limits,
+    retention: Retention,
     secrets: BTreeMap<String, String>,
     /// Read by the registry of profiles itself.
     #[serde(rename = "profiles")]
@@ -52,6 +54,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// The limits.
     pub limits: Limits,
+    /// How long what is over is kept.
+    pub retention: Retention,
     /// Names and values that are never stored or shown.
     pub(crate) secrets: BTreeMap<String, String>,
     /// Kinds of agents.
@@ -75,7 +79,13 @@ impl Config {
         let invalid = |message: String| ConfigError::Invalid { file: name.to_owned(), message };
         let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
         let profiles = Registry::with_overrides(text)?;
-        Ok(Self { default_agent: file.default_agent, limits: file.limits, secrets: file.secrets, profiles })
+        Ok(Self {
+            default_agent: file.default_agent,
+            limits: file.limits,
+            retention: file.retention,
+            secrets: file.secrets,
+            profiles,
+        })
     }
 }
 

@@ -24,6 +24,8 @@ use crate::folders::Folders;
 use crate::funnel::SharedRedactor;
 use crate::journal_reader::Readers;
 use crate::launches::Environments;
+use crate::retention::exporter::Exporting;
+use crate::retention::sweeper::{Sweeping, sweep_on};
 use crate::sources::SystemClock;
 
 /// Events kept for followers that are a little behind; a slower one reads the journal.
@@ -173,6 +175,19 @@ impl Daemon {
         });
         let daemon = Self { shared };
         daemon.open_world().await?;
+        let retention = Arc::new(daemon.shared.config.retention.clone());
+        let exporting = Exporting {
+            decider: decider.clone(),
+            readers: daemon.shared.readers.clone(),
+            folders: folders.clone(),
+            retention: Arc::clone(&retention),
+        };
+        let exports = crate::retention::exporter::start(exporting);
+        let sweeping = Sweeping {
+            decider: decider.clone(),
+            folders: folders.clone(),
+            retention: Arc::clone(&retention),
+        };
         let attending = Attending {
             decider,
             folders,
@@ -183,8 +198,11 @@ impl Daemon {
             environments,
             faults,
             shim_environment: shim_environment(),
+            retention,
+            exports,
         };
         tokio::spawn(crate::effects::execute(attending, due));
+        tokio::spawn(sweep_on(sweeping, daemon.shared.stop.subscribe()));
         tokio::spawn(look_around(Arc::clone(&daemon.shared)));
         Ok(daemon)
     }

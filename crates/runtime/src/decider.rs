@@ -243,6 +243,11 @@ impl Worker {
             .collect();
         if !changes.is_empty() {
             self.parts.store.commit(&mut changes, &self.state)?;
+            if !changes.purged.is_empty()
+                && let Err(error) = self.parts.store.rewrite()
+            {
+                tracing::warn!(%error, "old pages of the database may hold what was purged until the next start");
+            }
             self.announce(changes);
         }
         Ok(answers)

@@ -66,6 +66,10 @@ impl Executor {
                     self.clean(id);
                 }
             }
+            Effect::Export(id) => {
+                // It ends with the daemon, and the next one looks at every task that is over.
+                let _ending = self.shared.exports.send(id);
+            }
             Effect::Verify(round) => {
                 let key = (round.task_id, round.round);
                 if !self.verifying.insert(key) {

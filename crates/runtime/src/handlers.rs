@@ -1,6 +1,8 @@
 //! Handlers of the operations: one function each, found by the operation's name.
 
 mod create_task;
+mod retention;
+mod trees;
 
 use rallypoint_engine::state::State;
 use rallypoint_model::command::Command;
@@ -40,10 +42,12 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             let input: StopTaskInput = read(input)?;
             let by = name(input.by);
             shared.decider.decide(Command::StopTask { task_id: input.task_id, by }).await?;
+            trees::wait_for_rest(shared, input.task_id, input.wait_ms).await?;
             answer(task_of(shared, input.task_id).await?)
         }
         "task.retry" => {
             let input: RetryTaskInput = read(input)?;
+            retention::scratch_again(shared, input.task_id).await?;
             let command = Command::RetryTask { task_id: input.task_id, by: name(input.by), text: input.text };
             shared.decider.decide(command).await?;
             answer(task_of(shared, input.task_id).await?)
@@ -59,6 +63,13 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             shared.decider.decide(command).await?;
             answer(task_of(shared, input.task_id).await?)
         }
+        "task.archive" => answer(retention::archive(shared, read(input)?).await?),
+        "task.unarchive" => answer(retention::unarchive(shared, read(input)?).await?),
+        "task.delete" => answer(retention::delete(shared, read(input)?).await?),
+        "session.transcript" => answer(retention::transcript(shared, &read(input)?).await?),
+        "session.spawn" => answer(trees::spawn(shared, read(input)?).await?),
+        "session.wait" => answer(trees::wait(shared, read(input)?).await?),
+        "session.stop" => answer(trees::stop(shared, read(input)?).await?),
         "session.send" => {
             let input: SendInput = read(input)?;
             let command =
@@ -111,7 +122,8 @@ fn name(by: Option<String>) -> String {
 }
 
 pub(crate) async fn task_of(shared: &Shared, task_id: TaskId) -> Result<TaskView, Problem> {
-    let view = shared.decider.look(move |state| views::task_view(state, task_id)).await?;
+    let limits = shared.config.limits.clone();
+    let view = shared.decider.look(move |state| views::task_view(state, task_id, &limits)).await?;
     view.ok_or_else(|| {
         Refusal::not_found("task", task_id).with_hint("`rally task list` shows the tasks there are").into()
     })
@@ -161,7 +173,7 @@ async fn task_list(shared: &Shared, input: ListTasksInput) -> Result<TaskPage, P
             text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a task list")))?
         }
     };
-    let status = input.status;
+    let (status, archived) = (input.status, input.include_archived);
     let page = shared
         .decider
         .look(move |state| {
@@ -169,6 +181,7 @@ async fn task_list(shared: &Shared, input: ListTasksInput) -> Result<TaskPage, P
                 .tasks
                 .values()
                 .filter(|task| status.is_none_or(|status| task.status == status))
+                .filter(|task| task.deleted.is_none() && (archived || task.archived_at.is_none()))
                 .collect();
             tasks.sort_by_key(|task| std::cmp::Reverse((task.updated_at, task.id)));
             let more = tasks.len() > offset.saturating_add(limit);
@@ -264,6 +277,6 @@ async fn result_get(shared: &Shared, input: RunRef) -> Result<ResultView, Proble
     })?;
     let digest = result.digest.clone();
     let bytes = shared.readers.read(move |reader| reader.blob(&digest)).await?;
-    let bytes = bytes.ok_or_else(|| Problem::internal("the output is referred to but not there"))?;
+    let bytes = bytes.ok_or_else(|| retention::removed_result(run_id))?;
     Ok(ResultView { run_id, result, text: String::from_utf8_lossy(&bytes).into_owned() })
 }

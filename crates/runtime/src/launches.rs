@@ -28,6 +28,13 @@ impl Environments {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner).insert(task_id, hidden);
     }
 
+    /// Adds those that a later sub-agent of the task was started with.
+    pub(crate) fn add(&self, task_id: TaskId, secrets: impl IntoIterator<Item = (String, String)>) {
+        let hidden = secrets.into_iter().map(|(name, value)| (name, Hidden(value)));
+        let mut kept = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.entry(task_id).or_default().extend(hidden);
+    }
+
     /// The whole environment of an agent, or the names that are missing.
     pub(crate) fn of(
         &self,

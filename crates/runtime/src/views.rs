@@ -1,8 +1,10 @@
 //! What front ends see of the state.
 
+use rallypoint_engine::admission;
 use rallypoint_engine::state::{Generation, Question, Run, Session, State, Task};
 use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
-use rallypoint_model::ids::TaskId;
+use rallypoint_model::ids::{RunId, TaskId};
+use rallypoint_model::limits::Limits;
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::usage::{Measured, TokenCounts, UsageKind};
@@ -10,7 +12,12 @@ use rallypoint_ops::types::{
     GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView,
 };
 
-pub(crate) fn task_view(state: &State, task_id: TaskId) -> Option<TaskView> {
+use crate::sources::SystemClock;
+
+pub(crate) mod trees;
+
+pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Option<TaskView> {
+    let parked = admission::parked(state, limits, SystemClock.now());
     let task = state.tasks.get(&task_id)?;
     Some(TaskView {
         task_id,
@@ -31,7 +38,12 @@ pub(crate) fn task_view(state: &State, task_id: TaskId) -> Option<TaskView> {
             .filter_map(|id| state.sessions.get(id))
             .map(|session| session_view(state, task, session))
             .collect(),
-        runs: task.runs.iter().filter_map(|id| state.runs.get(id)).map(run_view).collect(),
+        runs: task
+            .runs
+            .iter()
+            .filter_map(|id| state.runs.get(id))
+            .map(|run| run_view(run, &parked))
+            .collect(),
         open_questions: state
             .open_questions(task_id)
             .map(|question| question_view(state, question))
@@ -39,8 +51,13 @@ pub(crate) fn task_view(state: &State, task_id: TaskId) -> Option<TaskView> {
         settled: is_settled(state, task),
         exit_code: settled_exit_code(state, task_id),
         last_reply: task.last_reply.clone(),
+        priority: task.priority,
+        budget: task.budget,
+        last_stop: trees::last_stop(state, task),
         created_at: task.created_at,
         ended_at: task.ended_at,
+        archived_at: task.archived_at,
+        deleted: task.deleted.clone(),
     })
 }
 
@@ -54,6 +71,7 @@ pub(crate) fn task_summary(task: &Task) -> TaskSummary {
         sessions: u32::try_from(task.sessions.len()).unwrap_or(u32::MAX),
         created_at: task.created_at,
         updated_at: task.updated_at,
+        archived_at: task.archived_at,
     }
 }
 
@@ -63,6 +81,8 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         session_id: session.id,
         session_key: session.key.clone(),
         label: launch.map(|launch| launch.label.clone()).unwrap_or_default(),
+        parent_session_id: session.parent_session_id,
+        depth: session.depth,
         agent_type: launch.map(|launch| launch.profile.clone()).unwrap_or_default(),
         status: session_status(state, session),
         generation: session.generation_id.and_then(|id| state.generations.get(&id)).map(generation_view),
@@ -117,13 +137,15 @@ fn generation_view(generation: &Generation) -> GenerationView {
     }
 }
 
-fn run_view(run: &Run) -> RunView {
+fn run_view(run: &Run, parked: &[RunId]) -> RunView {
+    let place = parked.iter().position(|id| *id == run.id);
     RunView {
         run_id: run.id,
         session_id: run.session_id,
         purpose: run.purpose,
         predecessor: run.predecessor,
         status: run.status,
+        queue_position: place.and_then(|place| u32::try_from(place.saturating_add(1)).ok()),
         detecting_since: run.detecting_since,
         outcome: run.outcome,
         reason: run.reason.clone(),

@@ -20,6 +20,9 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    /// A reader keeps the log of the database from being emptied.
+    #[error("a reader keeps the database busy")]
+    Busy,
     /// The disk is full.
     #[error("the disk is full")]
     Full,

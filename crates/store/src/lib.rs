@@ -7,6 +7,8 @@
 
 pub mod error;
 pub mod folder;
+pub mod leftovers;
+mod purge;
 pub mod query;
 pub mod schema;
 mod write;
@@ -20,6 +22,7 @@ use rusqlite::Connection;
 
 pub use error::StoreError;
 pub use folder::FolderLock;
+pub use leftovers::Holdings;
 pub use query::Reader;
 
 /// Name of the database file in the data folder.
@@ -54,6 +57,12 @@ impl Store {
         let mut connection = schema::open_writer(&path)?;
         schema::migrate(&mut connection)?;
         let epoch = schema::raise_epoch(&mut connection)?;
+        if purge::is_rewrite_due(&connection)? {
+            tracing::info!("the database is written anew, since a purge was cut off");
+            if let Err(error) = purge::rewrite(&connection) {
+                tracing::warn!(%error, "the database can't be written anew; old pages may hold what was purged");
+            }
+        }
         if keys == KeyEnforcement::Dropped {
             connection.execute_batch(schema::DROP_UNIQUE_KEYS)?;
         }
@@ -74,6 +83,12 @@ impl Store {
     /// error nothing of it is stored.
     pub fn commit(&mut self, changes: &mut Changes, state: &State) -> Result<(), StoreError> {
         write::commit(&mut self.connection, changes, state)
+    }
+
+    /// Writes the file anew, so that no old page holds what was purged. Called after a commit that purged something;
+    /// where it fails, the next opening tries again.
+    pub fn rewrite(&mut self) -> Result<(), StoreError> {
+        purge::rewrite(&self.connection)
     }
 
     /// The live state as it is stored.

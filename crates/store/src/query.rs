@@ -15,9 +15,10 @@ use rusqlite::{Connection, Row, params};
 use serde::de::DeserializeOwned;
 
 use crate::StoreError;
+use crate::leftovers::load_failed;
 use crate::schema::open_reader;
 
-const EVENT_COLUMNS: &str = "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
+pub(crate) const EVENT_COLUMNS: &str = "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
 
 /// Reads beside the writer; sees whole transactions only.
 #[derive(Debug)]
@@ -38,6 +39,10 @@ impl Reader {
     /// Opens a reader on a database file.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self { connection: open_reader(path)? })
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// Events after a number, oldest first.
@@ -170,6 +175,9 @@ pub(crate) fn load_state(connection: &Connection) -> Result<State, StoreError> {
     load_keys(connection, &mut state)?;
     load_versions(connection, &mut state)?;
     load_cursors(connection, &mut state)?;
+    for failed in load_failed(connection)? {
+        state.failed_deletes.insert(failed.path.clone(), failed);
+    }
     hear_open_runs(connection, &mut state)?;
     Ok(state)
 }
@@ -235,7 +243,7 @@ fn hear_open_runs(connection: &Connection, state: &mut State) -> Result<(), Stor
     Ok(())
 }
 
-fn docs(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
+pub(crate) fn docs(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| row.get(0))?;
     let mut all = Vec::new();
@@ -245,11 +253,11 @@ fn docs(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
     Ok(all)
 }
 
-fn doc<T: DeserializeOwned>(table: &'static str, text: &str) -> Result<T, StoreError> {
+pub(crate) fn doc<T: DeserializeOwned>(table: &'static str, text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Row { table, message: error.to_string() })
 }
 
-fn event_of_row(row: &Row<'_>) -> Result<EventRecord, StoreError> {
+pub(crate) fn event_of_row(row: &Row<'_>) -> Result<EventRecord, StoreError> {
     let kind: String = row.get(5)?;
     let data: String = row.get(12)?;
     let text = format!("{{\"kind\":{},\"data\":{data}}}", serde_json::Value::String(kind));

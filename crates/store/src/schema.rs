@@ -8,13 +8,13 @@ use rusqlite::{Connection, OpenFlags};
 use crate::StoreError;
 
 /// Version of the schema that this build writes.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// Fault switch: takes the unique index of the keys away.
 pub const DROP_UNIQUE_KEYS: &str = "DROP INDEX IF EXISTS keys_unique;";
 
 /// Migrations, one after another; the place in the list is the version it leads to.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = ["
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -61,6 +61,9 @@ CREATE TABLE cursors (
     generation_id TEXT PRIMARY KEY, record INTEGER NOT NULL, skip INTEGER NOT NULL, frames INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE blobs (digest TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+", "
+CREATE INDEX events_session ON events (session_id, seq) WHERE session_id IS NOT NULL;
+CREATE TABLE failed_deletes (path TEXT PRIMARY KEY, doc TEXT NOT NULL) STRICT;
 "];
 
 /// Opens the writer's connection: write-ahead log, full sync, so that what was

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::StoreError;
+use crate::{StoreError, leftovers, purge};
 
 const INSERT_EVENT: &str = "INSERT INTO events
     (at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data)
@@ -74,8 +74,18 @@ pub(crate) fn commit(
             ])?;
         }
     }
+    // First, so that an output which a later command of the batch brings again stays.
+    for digest in &changes.removed_blobs {
+        transaction.prepare_cached(purge::DELETE_BLOB)?.execute(params![digest])?;
+    }
     for blob in &changes.blobs {
         transaction.prepare_cached(INSERT_BLOB)?.execute(params![blob.digest, blob.bytes])?;
+    }
+    for task_id in &changes.purged {
+        purge::purge_task(&transaction, *task_id, state)?;
+    }
+    for path in &changes.failed_deletes {
+        leftovers::write_failed(&transaction, path, state)?;
     }
     transaction.commit()?;
     for (event, seq) in changes.events.iter_mut().zip(numbers) {
@@ -224,6 +234,19 @@ mod tests {
             UPSERT_CURSOR,
             INSERT_BLOB,
             crate::schema::DROP_UNIQUE_KEYS,
+            purge::EVENTS_OF_AGGREGATE,
+            purge::EVENTS_OF_TASK,
+            purge::UPDATE_EVENT,
+            purge::MESSAGES_OF_TASK,
+            purge::UPDATE_MESSAGE,
+            purge::DELETE_BLOB,
+            purge::MARK_DUE,
+            purge::READ_MARK,
+            purge::CLEAR_MARK,
+            leftovers::UPSERT_FAILED,
+            leftovers::DELETE_FAILED,
+            leftovers::SELECT_FAILED,
+            leftovers::RESULTS_SIZE,
         ] {
             assert!(connection.prepare(sql).is_ok(), "{sql}");
         }

@@ -263,7 +263,7 @@ impl Follower {
         }
         self.live.resume();
         self.live.aside(|| output.talk("stopping it, Ctrl-C again leaves it running"));
-        let input = StopTaskInput { task_id: self.task, by: person() };
+        let input = StopTaskInput { task_id: self.task, by: person(), wait_ms: None };
         match self.client().await?.call::<_, TaskView>("task.stop", &input).await {
             // It ended a moment before.
             Err(ClientError::Refused(problem)) if problem.code == RefusalCode::Conflict => Ok(true),

@@ -28,6 +28,8 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         accept: arguments.accept.clone(),
         timeout_ms: arguments.timeout.map_or(0, |timeout| timeout.0),
         unchecked: arguments.unchecked,
+        priority: arguments.admission.priority(),
+        budget: arguments.admission.budget(),
         idempotency_key: Some(Uuid::new_v4().to_string()),
         environment: environment::for_agents(data_folder, &arguments.pass_env),
         requested_by: person(),
@@ -45,18 +47,26 @@ pub(crate) fn person() -> Option<String> {
 }
 
 fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
-    let argv = arguments.agent_cmd.as_deref().map(words).transpose()?;
-    let named = arguments.agent.clone();
+    named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)
+}
+
+/// The agent of a name, a command line, or both.
+pub(crate) fn named_agent(
+    name: Option<&str>,
+    command: Option<&str>,
+    pass_env: &[String],
+) -> Result<Option<AgentRequest>, Failure> {
+    let argv = command.map(words).transpose()?;
     let program_name = argv.as_ref().and_then(|argv| argv.first()).map(|program| {
         let name = Path::new(program).file_name();
         name.map_or_else(|| program.clone(), |name| name.to_string_lossy().into_owned())
     });
-    Ok(named.or(program_name).map(|agent| AgentRequest {
+    Ok(name.map(str::to_owned).or(program_name).map(|agent| AgentRequest {
         agent,
         label: None,
         task: None,
         argv,
-        pass_env: arguments.pass_env.clone(),
+        pass_env: pass_env.to_vec(),
     }))
 }
 

@@ -174,7 +174,13 @@ impl Bars {
             | Event::TaskStatusChanged { .. }
             | Event::TaskVerified { .. }
             | Event::TaskStopRequested { .. }
+            | Event::TreeStopRequested { .. }
+            | Event::TreeStopped { .. }
             | Event::TaskOverridden { .. }
+            | Event::TaskArchived { .. }
+            | Event::TaskUnarchived { .. }
+            | Event::TaskDeleted { .. }
+            | Event::TaskResultsRemoved { .. }
             | Event::TriggerRefused { .. }
             | Event::QuestionOpened { .. }
             | Event::QuestionClosed { .. }

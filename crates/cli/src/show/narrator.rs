@@ -11,6 +11,7 @@ use rallypoint_model::agent_io::{AgentOutput, ToolCallView};
 use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::ids::{CriterionId, GenerationId, RunId, SessionId};
 use rallypoint_model::message::{Message, Speaker};
+use rallypoint_model::retention::DeleteMode;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose};
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::task::{Evidence, EvidenceResult};
@@ -130,9 +131,31 @@ impl Narrator {
                 lines
             }
             Event::TaskStopRequested { by, .. } => line("task", format!("{by} asked to stop it")),
+            Event::TreeStopRequested { by, nodes, root_session_id: Some(_), .. } => {
+                line("task", format!("{by} asked to stop {} of its sub-agents", nodes.len()))
+            }
+            Event::TreeStopRequested { .. } => Vec::new(),
+            Event::TreeStopped { counts, .. } => {
+                let sums: Vec<String> = counts
+                    .iter()
+                    .map(|(word, count)| format!("{count} {}", word.replace('_', " ")))
+                    .collect();
+                line("task", format!("the stop is complete: {}", sums.join(", ")))
+            }
             Event::TaskOverridden { passed, by, reason, .. } => {
                 let word = if *passed { "accepted" } else { "rejected" };
                 line("task", format!("{word} by {by}: {reason}"))
+            }
+            Event::TaskArchived { by, .. } => line("task", format!("archived by {by}")),
+            Event::TaskUnarchived { by, .. } => line("task", format!("brought back by {by}")),
+            Event::TaskDeleted { mode: DeleteMode::Preserve, by, .. } => {
+                line("task", format!("deleted by {by}; its journal is kept"))
+            }
+            Event::TaskDeleted { mode: DeleteMode::Purge, by, .. } => {
+                line("task", format!("deleted by {by}; its content is gone"))
+            }
+            Event::TaskResultsRemoved { digests, .. } => {
+                line("task", format!("{} full outputs were removed, their time is over", digests.len()))
             }
             Event::MessagePosted { message, .. } => self.message(at, message),
             Event::TurnActionDone { problem: Some(problem), .. } => {

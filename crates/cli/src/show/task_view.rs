@@ -1,5 +1,6 @@
 //! One task, whole.
 
+use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::task::{Criterion, CriterionCheck, Evidence};
 use rallypoint_model::usage::Measured;
 use rallypoint_ops::types::{QuestionView, RunView, SessionView, TaskView};
@@ -19,9 +20,20 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
         format!("folder    {}", task.cwd),
         format!("made      {}", time::day_and_clock(task.created_at)),
     ];
+    if task.priority != Priority::Normal {
+        lines.push(format!("priority  {}", task.priority.as_str()));
+    }
+    lines.extend(budget(&task.budget));
     if let Some(ended) = task.ended_at {
         let took = duration::words(ended.since(task.created_at));
         lines.push(format!("ended     {}, after {took}", time::day_and_clock(ended)));
+    }
+    if let Some(archived) = task.archived_at {
+        lines.push(format!("archived  {}", time::day_and_clock(archived)));
+    }
+    if let Some(deletion) = &task.deleted {
+        let at = time::day_and_clock(deletion.at);
+        lines.push(format!("deleted   {at}, by {}, {}", deletion.by, deletion.mode.as_str()));
     }
     if let Some(code) = task.exit_code {
         lines.push(format!("exit code {code}"));
@@ -35,6 +47,13 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
     let reply = task.last_reply.as_deref().unwrap_or_default();
     section(&mut lines, "last reply", wrapped(&harmless(reply, Shown::Whole), columns().saturating_sub(2)));
     lines
+}
+
+fn budget(budget: &Budget) -> Option<String> {
+    let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
+    let active = budget.active_ms.map(|limit| format!("{} of active time", duration::words(limit)));
+    let parts: Vec<String> = tokens.into_iter().chain(active).collect();
+    (!parts.is_empty()).then(|| format!("budget    {}", parts.join(", ")))
 }
 
 fn section(lines: &mut Vec<String>, title: &str, content: Vec<String>) {
@@ -64,7 +83,9 @@ fn sessions(sessions: &[SessionView]) -> Vec<String> {
             Measured::Unavailable { reason } => format!("unknown: {reason}"),
         };
         let id = session.session_id.to_string();
-        table.row(&[&id, &session.label, &session.agent_type, session.status.as_str(), &tokens]);
+        let indent = "  ".repeat(session.depth.saturating_sub(1).min(8) as usize);
+        let label = format!("{indent}{}", session.label);
+        table.row(&[&id, &label, &session.agent_type, session.status.as_str(), &tokens]);
     }
     table.lines(table_columns().saturating_sub(2))
 }
@@ -88,7 +109,10 @@ fn runs(task: &TaskView) -> Vec<String> {
 
 fn outcome(run: &RunView) -> String {
     match (run.outcome, &run.reason) {
-        (None, _) => "still open".to_owned(),
+        (None, _) => match run.queue_position {
+            Some(place) => format!("waits for a slot, place {place}"),
+            None => words::run_status(run.status).to_owned(),
+        },
         (Some(outcome), None) => words::outcome(outcome).to_owned(),
         (Some(outcome), Some(reason)) => format!("{}: {}", words::outcome(outcome), reason.words()),
     }

@@ -1,7 +1,7 @@
 //! States in words.
 
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
-use rallypoint_model::run::{RunOutcome, RunPurpose};
+use rallypoint_model::run::{RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::task::{EvidenceResult, TaskReason, TaskStatus, Verdict};
 
 pub(crate) fn status(status: TaskStatus) -> &'static str {
@@ -32,8 +32,19 @@ pub(crate) fn reason(reason: TaskReason) -> &'static str {
         TaskReason::TimedOut => "a time limit was reached",
         TaskReason::Stopped => "stopped on request",
         TaskReason::Cut => "its work was cut",
-        TaskReason::Capped => "the round-trip cap was reached",
+        TaskReason::Capped => "a cap was reached",
         TaskReason::QuestionExpired => "nobody answered in time",
+    }
+}
+
+/// A run that has no outcome yet.
+pub(crate) fn run_status(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Queued => "waits for its session",
+        RunStatus::WaitingChildren => "waits for its sub-agents",
+        RunStatus::WaitingApproval | RunStatus::WaitingQuestion => "waits for an answer",
+        RunStatus::WaitingLogin => "waits for a login",
+        RunStatus::Starting | RunStatus::Running | RunStatus::Settling | RunStatus::Terminal => "still open",
     }
 }
 

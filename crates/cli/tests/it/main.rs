@@ -15,6 +15,8 @@ mod help;
 mod outcomes;
 mod questions;
 mod restoring;
+mod retention;
 mod secrets;
 mod settings;
+mod trees;
 mod watching;

@@ -1,11 +1,12 @@
 //! Facts of sessions, runs and turns.
 
 use rallypoint_model::event::{Event, EventRecord, PlannedAction, ReplyRole};
-use rallypoint_model::run::{RunPurpose, RunStatus};
+use rallypoint_model::run::{OutcomeReason, RunPurpose, RunStatus};
 use rallypoint_model::session::SessionKind;
+use rallypoint_model::time::Timestamp;
 
 use crate::changes::{Changes, RowRef};
-use crate::state::{AgentAnswer, CancelAsked, PromptProgress, Run, Said, Session, State};
+use crate::state::{AgentAnswer, CancelAsked, KeyedFact, PromptProgress, Run, Said, Session, State};
 
 pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
     match &record.event {
@@ -18,7 +19,14 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             entity_id,
             launch,
             origin,
+            parent_session_id,
+            depth,
+            idempotency_key,
         } => {
+            if let Some(key) = idempotency_key {
+                state.keys.insert(key.clone(), KeyedFact::Session { id: *session_id });
+                changes.keys.push(key.clone());
+            }
             state.sessions.insert(
                 *session_id,
                 Session {
@@ -28,6 +36,9 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     task_id: *task_id,
                     room_id: *room_id,
                     entity_id: *entity_id,
+                    parent_session_id: *parent_session_id,
+                    // Journals of before say nothing of it, and then nobody could start others.
+                    depth: if *session_kind == SessionKind::SubAgent { (*depth).max(1) } else { *depth },
                     launch: launch.clone(),
                     origin: origin.clone(),
                     generation_id: None,
@@ -40,6 +51,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     agent_session_id: None,
                     can_load: false,
                     created_at: record.at,
+                    archived_at: None,
                 },
             );
             changes.touch(RowRef::Session(*session_id));
@@ -51,7 +63,19 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 changes.touch(RowRef::Room(room.id));
             }
         }
-        Event::RunQueued { run_id, session_id, predecessor, purpose, blocks, trigger_message_id } => {
+        Event::RunQueued {
+            run_id,
+            session_id,
+            predecessor,
+            purpose,
+            blocks,
+            trigger_message_id,
+            delivery_key,
+        } => {
+            if let Some(key) = delivery_key {
+                state.keys.insert(key.clone(), KeyedFact::Run { id: *run_id });
+                changes.keys.push(key.clone());
+            }
             let Some(session) = state.sessions.get_mut(session_id) else {
                 return;
             };
@@ -92,15 +116,20 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     last_frame: 0,
                     plan: None,
                     actions_done: 0,
+                    about_task: None,
                     outcome: None,
                     reason: None,
                     result: None,
+                    result_removed: false,
                     claim: None,
                     summary: String::new(),
                     usage: None,
                     queued_at: record.at,
                     admitted_at: None,
                     started_at: None,
+                    waits_since: None,
+                    waited_ms: 0,
+                    resumed_at: None,
                     ended_at: None,
                     said: Said::default(),
                 },
@@ -112,6 +141,10 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 return;
             };
             run.status = *to;
+            end_of_waiting(run, record.at);
+            if *to == RunStatus::WaitingChildren {
+                run.waits_since = Some(record.at);
+            }
             changes.touch(RowRef::Run(*run_id));
             let session_id = run.session_id;
             match to {
@@ -122,6 +155,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     run.input_seq = None;
                     run.prompt = PromptProgress::NotSent;
                     run.started_at = None;
+                    run.waited_ms = 0;
                 }
                 _ => {}
             }
@@ -173,6 +207,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 return;
             };
             run.status = RunStatus::Terminal;
+            end_of_waiting(run, record.at);
             run.outcome = Some(*outcome);
             run.reason = Some(reason.clone());
             run.result = result.clone();
@@ -191,7 +226,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     session.open_run = None;
                 }
                 session.last_run = Some(*run_id);
-                if *outcome == rallypoint_model::run::RunOutcome::Capped {
+                if matches!(reason, OutcomeReason::Cap { .. }) {
                     session.capped = true;
                 }
                 changes.touch(RowRef::Session(session_id));
@@ -208,6 +243,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
         Event::TurnPlanned { run_id, actions } => {
             if let Some(run) = state.runs.get_mut(run_id) {
                 run.plan = Some(actions.clone());
+                run.about_task = record.scope.task_id;
                 changes.touch(RowRef::Run(*run_id));
             }
         }
@@ -226,5 +262,13 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             }
         }
         _ => {}
+    }
+}
+
+/// What a run waited for its children is kept apart from its active time.
+fn end_of_waiting(run: &mut Run, at: Timestamp) {
+    if let Some(since) = run.waits_since.take() {
+        run.waited_ms = run.waited_ms.saturating_add(at.since(since).max(0));
+        run.resumed_at = Some(at);
     }
 }

@@ -4,7 +4,7 @@ use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::task::{TaskStatus, TaskTrigger, Verdict};
 
 use crate::changes::{Changes, RowRef};
-use crate::state::{KeyedFact, State, Task};
+use crate::state::{KeyedFact, State, Task, TreeStop};
 
 pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
     match &record.event {
@@ -23,6 +23,8 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             requested_by,
             source,
             corrective_rounds,
+            priority,
+            budget,
         } => {
             if let Some(key) = idempotency_key {
                 state.keys.insert(key.clone(), KeyedFact::Task { id: *task_id });
@@ -57,10 +59,17 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     evidence: Vec::new(),
                     verdict: None,
                     stop_requested_by: None,
+                    priority: *priority,
+                    budget: *budget,
+                    stops: Vec::new(),
+                    last_stop: None,
                     last_reply: None,
                     created_at: record.at,
                     updated_at: record.at,
                     ended_at: None,
+                    archived_at: None,
+                    unarchived_at: None,
+                    deleted: None,
                 },
             );
             changes.touch(RowRef::Task(*task_id));
@@ -101,6 +110,37 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
         Event::TaskStopRequested { task_id, by } => {
             if let Some(task) = state.tasks.get_mut(task_id) {
                 task.stop_requested_by = Some(by.clone());
+            }
+        }
+        Event::TreeStopRequested { task_id, root_session_id, by, nodes } => {
+            if root_session_id.is_some() {
+                for node in nodes {
+                    if let Some(session) = state.sessions.get_mut(&node.session_id) {
+                        session.stopped = true;
+                        changes.touch(RowRef::Session(node.session_id));
+                    }
+                }
+            }
+            if let Some(task) = state.tasks.get_mut(task_id) {
+                task.stops.push(TreeStop {
+                    root_session_id: *root_session_id,
+                    by: by.clone(),
+                    asked_at: record.at,
+                    nodes: nodes.clone(),
+                    ended_at: None,
+                    ended: Vec::new(),
+                });
+            }
+        }
+        Event::TreeStopped { task_id, root_session_id, nodes, .. } => {
+            if let Some(task) = state.tasks.get_mut(task_id)
+                && let Some(place) =
+                    task.stops.iter().position(|stop| stop.root_session_id == *root_session_id)
+            {
+                let mut stop = task.stops.remove(place);
+                stop.ended_at = Some(record.at);
+                stop.ended = nodes.clone();
+                task.last_stop = Some(stop);
             }
         }
         Event::TaskOverridden { task_id, passed, .. } => {

@@ -10,9 +10,11 @@ use rallypoint_model::task::TaskStatus;
 use serde_json::json;
 
 use super::{Deciding, Post, Voice};
+use crate::admission;
 use crate::planner::plan;
 use crate::prompt::FollowUpReason;
 use crate::state::{MailboxItem, PromptProgress};
+use crate::tree;
 
 /// Rounds after which conclusions are left to the next command. Each round ends
 /// something or starts something, so this is far above what can happen; it
@@ -22,7 +24,14 @@ const MAX_ROUNDS: usize = 10_000;
 impl Deciding<'_, '_> {
     pub(crate) fn advance(&mut self) {
         for _ in 0..MAX_ROUNDS {
-            if !(self.take_turn() || self.admit() || self.prompt() || self.retire()) {
+            if !(self.take_turn()
+                || self.resume_waiting()
+                || self.cap_parked()
+                || self.admit()
+                || self.prompt()
+                || self.retire()
+                || self.close_stops())
+            {
                 return;
             }
         }
@@ -127,23 +136,14 @@ impl Deciding<'_, '_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Gives the oldest waiting run a slot.
+    /// Gives the run whose turn it is a slot.
     fn admit(&mut self) -> bool {
         let slots = self.context.limits.lane_subagent as usize;
         if self.state.running_slots() >= slots {
             return false;
         }
-        let next = self
-            .state
-            .sessions
-            .values()
-            .filter(|session| session.kind == SessionKind::SubAgent && session.open_run.is_none())
-            .filter(|session| !session.stopped)
-            .filter_map(|session| session.queue.first())
-            .filter_map(|run_id| self.state.runs.get(run_id))
-            .min_by_key(|run| (run.queued_at, run.id));
-        let Some(run) = next else { return false };
-        let run_id = run.id;
+        let parked = admission::parked(self.state, self.context.limits, self.context.now);
+        let Some(run_id) = parked.first().copied() else { return false };
         self.move_run(run_id, RunTrigger::Admitted)
     }
 
@@ -213,7 +213,8 @@ impl Deciding<'_, '_> {
                 TaskStatus::WaitingOnUser => self.state.open_questions(task.id).next().is_none(),
                 TaskStatus::Open | TaskStatus::Active | TaskStatus::Blocked | TaskStatus::Validating => false,
             });
-            (over || session.stopped || session.capped).then_some(generation_id)
+            let ended = session.stopped || session.capped || tree::is_being_stopped(self.state, session);
+            (over || ended).then_some(generation_id)
         });
         let Some(generation_id) = idle else { return false };
         self.stop_generation(generation_id);

@@ -308,7 +308,11 @@ impl Deciding<'_, '_> {
             );
             return;
         };
-        let answerable = matches!(run.status, RunStatus::Running | RunStatus::WaitingApproval);
+        // An agent that waits for its children may still want to use a tool.
+        let answerable = matches!(
+            run.status,
+            RunStatus::Running | RunStatus::WaitingApproval | RunStatus::WaitingChildren
+        );
         if run.cancel.is_some() || !answerable {
             self.input(
                 generation_id,

@@ -8,6 +8,7 @@ use rallypoint_model::time::Timestamp;
 
 use super::Deciding;
 use super::stop::outcome_of_cancel;
+use crate::admission::{active_time_used_up, can_be_capped};
 use crate::due::{run_deadline, settle_deadline, setup_deadline, stall_deadline};
 use crate::state::TurnCause;
 use crate::text::one_line;
@@ -21,6 +22,7 @@ impl Deciding<'_, '_> {
         }
         self.task_deadlines();
         self.expire_questions();
+        self.archive_due();
     }
 
     fn run_deadlines(&mut self, run_id: RunId) {
@@ -49,6 +51,13 @@ impl Deciding<'_, '_> {
         }
         if run.status == RunStatus::Starting {
             self.setup_deadline_of(run_id, now);
+            return;
+        }
+        if can_be_capped(run)
+            && let Some(task) = run.task_id.and_then(|id| self.state.tasks.get(&id))
+            && let Some(reason) = active_time_used_up(self.state, task, now)
+        {
+            self.cancel_run(run_id, "the platform", &reason);
             return;
         }
         if let Some((since, at)) = stall_deadline(self.state, run, limits)

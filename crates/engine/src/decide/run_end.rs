@@ -123,6 +123,9 @@ impl Deciding<'_, '_> {
             Some(boundary) => self.route(run_id, boundary, &body, "end"),
             None => self.tell_stopped(run_id, session_id, task_id, outcome, reason),
         }
+        if !blocked_by_itself {
+            self.bring_up(run_id);
+        }
         let stop_asked = self.state.tasks.get(&task_id).is_some_and(|task| task.stop_requested_by.is_some());
         if blocked_by_itself && !stop_asked {
             let text = question.unwrap_or_else(|| summary.to_owned());
@@ -177,6 +180,7 @@ impl Deciding<'_, '_> {
             task_id.and_then(|id| self.state.tasks.get(&id)).map(|task| task.cwd.clone()).unwrap_or_default();
         let finish_reason = finish_reason(run);
         let result = run.result.clone();
+        let way_up = run.outcome.and_then(|_| self.way_up(session_id));
         for (index, target) in targets(kind, &origin).iter().enumerate() {
             let mut map = metadata(&Routed {
                 session_id,
@@ -196,6 +200,9 @@ impl Deciding<'_, '_> {
             map.insert("taskId".to_owned(), json!(task_id));
             if let Some(result) = &result {
                 map.insert("result".to_owned(), json!(result));
+            }
+            if let Some(way_up) = &way_up {
+                map.insert("deliveryHops".to_owned(), json!(way_up.hops));
             }
             // One turn per fact, however many rooms see it.
             let turn = (index == 0).then_some(TurnCause::Boundary { run_id });
@@ -229,10 +236,14 @@ impl Deciding<'_, '_> {
         outcome: RunOutcome,
         reason: &OutcomeReason,
     ) {
+        if self.is_told_with_its_tree(session_id) {
+            return;
+        }
         let Some(origin) = self.state.sessions.get(&session_id).and_then(|session| session.origin.clone())
         else {
             return;
         };
+        let hops = self.way_up(session_id).map(|way| way.hops);
         let label = self
             .state
             .sessions
@@ -254,7 +265,10 @@ impl Deciding<'_, '_> {
             source: "system".to_owned(),
             in_reply_to: Some(origin.message_id),
             task_id: Some(task_id),
-            metadata: json!({ "taskId": task_id, "runId": run_id }),
+            metadata: match hops {
+                Some(hops) => json!({ "taskId": task_id, "runId": run_id, "deliveryHops": hops }),
+                None => json!({ "taskId": task_id, "runId": run_id }),
+            },
             delivery_key: Some(delivery_key(
                 session_id,
                 &format!("{run_id}:end"),

@@ -23,7 +23,7 @@ impl Deciding<'_, '_> {
         let Some(launch) = task.agents.get(index as usize).cloned() else {
             return Err(format!("the task asks for no sub-agent number {index}"));
         };
-        let session_id = self.open_session(task_id, launch)?;
+        let session_id = self.open_session(task_id, launch, None, None)?;
         self.queue_goal(session_id, None);
         if self.state.tasks.get(&task_id).is_some_and(|task| task.status == TaskStatus::Open) {
             self.move_task(task_id, TaskTrigger::SessionActive, None);
@@ -31,8 +31,14 @@ impl Deciding<'_, '_> {
         Ok(session_id)
     }
 
-    /// Makes a session of a task. Its origin is frozen here.
-    fn open_session(&mut self, task_id: TaskId, launch: AgentLaunch) -> Result<SessionId, String> {
+    /// Makes a session of a task. Its origin is frozen here; a child has its parent's.
+    pub(crate) fn open_session(
+        &mut self,
+        task_id: TaskId,
+        launch: AgentLaunch,
+        parent_session_id: Option<SessionId>,
+        idempotency_key: Option<String>,
+    ) -> Result<SessionId, String> {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return Err("the task is gone".to_owned());
         };
@@ -44,7 +50,10 @@ impl Deciding<'_, '_> {
         };
         let room_id = task.origin_room_id;
         let incarnation = self.state.rooms.get(&room_id).map_or(1, |room| room.incarnation);
-        let origin = FrozenOrigin {
+        let parent = parent_session_id.and_then(|id| self.state.sessions.get(&id));
+        let depth = parent.map_or(0, |parent| parent.depth).saturating_add(1);
+        let inherited = parent.and_then(|parent| parent.origin.clone());
+        let origin = inherited.unwrap_or_else(|| FrozenOrigin {
             origin_room_id: room_id,
             task_room_id: room_id,
             worktree_room_id: None,
@@ -52,7 +61,8 @@ impl Deciding<'_, '_> {
             message_id,
             user_id: world.user_id,
             source: task.source.clone(),
-        };
+        });
+        let room_id = origin.origin_room_id;
         let session_id = SessionId(self.context.ids.next_uuid());
         let entity_id = sub_agent_entity(&world.main_agent_id.to_string(), session_id);
         self.emit(
@@ -72,20 +82,24 @@ impl Deciding<'_, '_> {
                 entity_id,
                 launch: Some(launch),
                 origin: Some(origin),
+                parent_session_id,
+                depth,
+                idempotency_key,
             },
         );
         Ok(session_id)
     }
 
     /// The goal again, in a new conversation, because a person asked for it. A
-    /// session over its cap can tell its room nothing more, so another takes over.
+    /// session over its cap can tell its room nothing more, and a stopped one
+    /// stays stopped, so another takes over.
     pub(crate) fn queue_goal_again(&mut self, session_id: SessionId, extra: Option<&str>) -> SessionId {
         let session = self.state.sessions.get(&session_id);
-        let over_cap = session
-            .filter(|session| session.capped)
+        let over = session
+            .filter(|session| session.capped || session.stopped)
             .and_then(|session| Some((session.task_id?, session.launch.clone()?)));
-        let session_id = match over_cap {
-            Some((task_id, launch)) => self.open_session(task_id, launch).unwrap_or(session_id),
+        let session_id = match over {
+            Some((task_id, launch)) => self.open_session(task_id, launch, None, None).unwrap_or(session_id),
             None => session_id,
         };
         self.queue_goal(session_id, extra);
@@ -93,18 +107,10 @@ impl Deciding<'_, '_> {
     }
 
     /// The first prompt of a conversation, with what a person adds to it.
-    fn queue_goal(&mut self, session_id: SessionId, extra: Option<&str>) {
-        let Some(session) = self.state.sessions.get(&session_id) else {
-            return;
-        };
-        let (Some(task_id), Some(origin), Some(launch)) =
-            (session.task_id, session.origin.clone(), session.launch.clone())
-        else {
-            return;
-        };
-        let Some(task) = self.state.tasks.get(&task_id) else {
-            return;
-        };
+    pub(crate) fn queue_goal(&mut self, session_id: SessionId, extra: Option<&str>) -> Option<RunId> {
+        let session = self.state.sessions.get(&session_id)?;
+        let (task_id, origin, launch) = (session.task_id?, session.origin.clone()?, session.launch.clone()?);
+        let task = self.state.tasks.get(&task_id)?;
         let task_text = match (extra, &launch.task) {
             (Some(extra), Some(task)) => Some(format!("{task}\n\n{extra}")),
             (Some(extra), None) => Some(format!("{}\n\n{extra}", task.goal)),
@@ -120,7 +126,7 @@ impl Deciding<'_, '_> {
             worktree_room: origin.worktree_room_id,
             workdir: &cwd,
         });
-        self.queue_run(session_id, RunPurpose::Goal, blocks, None);
+        Some(self.queue_run(session_id, RunPurpose::Goal, blocks, None))
     }
 
     /// Accepts a run. The blocks come from the prompt builders, or are empty for a turn.
@@ -131,6 +137,18 @@ impl Deciding<'_, '_> {
         blocks: Vec<PromptBlock>,
         trigger_message_id: Option<MessageId>,
     ) -> RunId {
+        self.queue_run_once(session_id, purpose, blocks, trigger_message_id, None)
+    }
+
+    /// The same with the unique key of what it brings.
+    pub(crate) fn queue_run_once(
+        &mut self,
+        session_id: SessionId,
+        purpose: RunPurpose,
+        blocks: Vec<PromptBlock>,
+        trigger_message_id: Option<MessageId>,
+        delivery_key: Option<String>,
+    ) -> RunId {
         let run_id = RunId(self.context.ids.next_uuid());
         let session = self.state.sessions.get(&session_id);
         let predecessor = session
@@ -139,7 +157,15 @@ impl Deciding<'_, '_> {
         self.emit(
             Aggregate::Session(session_id),
             scope,
-            Event::RunQueued { run_id, session_id, predecessor, purpose, blocks, trigger_message_id },
+            Event::RunQueued {
+                run_id,
+                session_id,
+                predecessor,
+                purpose,
+                blocks,
+                trigger_message_id,
+                delivery_key,
+            },
         );
         run_id
     }
@@ -164,6 +190,9 @@ impl Deciding<'_, '_> {
                 entity_id,
                 launch: None,
                 origin: None,
+                parent_session_id: None,
+                depth: 0,
+                idempotency_key: None,
             },
         );
         Some(session_id)
@@ -191,6 +220,7 @@ impl Deciding<'_, '_> {
         self.state.sessions.get(&session_id).is_some_and(|session| {
             session.agent_session_id.is_some()
                 && session.can_load
+                && !session.stopped
                 && session.launch.as_ref().is_some_and(|launch| launch.trusts_load)
         })
     }
@@ -218,6 +248,9 @@ impl Deciding<'_, '_> {
         if over || idle && !self.session_can_go_on(session_id) {
             return Err(Refusal::new(RefusalCode::Conflict, format!("the session `{session_id}` has ended"))
                 .with_hint(format!("`rally task retry {task_id}` gives the task another run")));
+        }
+        if let Some(task) = self.state.tasks.get(&task_id) {
+            self.check_budget(task)?;
         }
         self.resume_task_for(task_id, session_id, by);
         self.queue_follow_up(session_id, RunPurpose::FollowUp, FollowUpReason::UserMessage, text, None);

@@ -11,12 +11,14 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 
 use super::Deciding;
 use crate::state::TurnCause;
+use crate::tree;
 
 /// The outcome of a run that was cancelled for this reason: a limit of ours
 /// that made us cancel is the outcome, whichever way the agent took it.
 pub(super) fn outcome_of_cancel(reason: &OutcomeReason, otherwise: RunOutcome) -> RunOutcome {
     match reason {
         OutcomeReason::Deadline { .. } => RunOutcome::TimedOut,
+        OutcomeReason::Budget { .. } => RunOutcome::Capped,
         _ => otherwise,
     }
 }
@@ -35,8 +37,13 @@ impl Deciding<'_, '_> {
             return Ok(Outcome::Done);
         }
         let runs = task.runs.clone();
+        let nodes = tree::of_task(self.state, task);
+        let rests = nodes.iter().all(|id| tree::is_at_rest(self.state, *id));
         let scope = self.task_scope(task_id);
         self.emit(Aggregate::Task(task_id), scope, Event::TaskStopRequested { task_id, by: by.to_owned() });
+        if !rests {
+            self.begin_stop(task_id, None, by, &nodes);
+        }
         let reason = OutcomeReason::StopAsked { by: by.to_owned() };
         for run_id in runs {
             self.cancel_run(run_id, by, &reason);

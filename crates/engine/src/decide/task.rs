@@ -56,6 +56,8 @@ impl Deciding<'_, '_> {
                 requested_by: create.requested_by.clone(),
                 source: create.source.clone(),
                 corrective_rounds: self.context.limits.corrective_rounds,
+                priority: create.priority,
+                budget: create.budget,
             },
         );
         self.post(Post {
@@ -93,10 +95,13 @@ impl Deciding<'_, '_> {
                     .with_hint("use a new key for a new task"))
                 }
             }
-            Some(KeyedFact::Message { .. }) => Err(Refusal::new(
-                RefusalCode::KeyReused,
-                format!("the key `{key}` was used before for a message"),
-            )),
+            Some(KeyedFact::Message { .. } | KeyedFact::Session { .. } | KeyedFact::Run { .. }) => {
+                Err(Refusal::new(
+                    RefusalCode::KeyReused,
+                    format!("the key `{key}` was used before for something else"),
+                )
+                .with_hint("use a new key for a new task"))
+            }
             None => Ok(None),
         }
     }
@@ -123,6 +128,10 @@ impl Deciding<'_, '_> {
 
     fn check_limits(&self, create: &CreateTask) -> Result<(), Refusal> {
         let limits = self.context.limits;
+        if create.budget.tokens == Some(0) || create.budget.active_ms.is_some_and(|limit| limit <= 0) {
+            return Err(Refusal::new(RefusalCode::Invalid, "a budget of nothing lets nothing run")
+                .with_hint("leave it out for no limit"));
+        }
         if create.agents.len() > limits.children_per_parent as usize {
             return Err(Refusal::new(
                 RefusalCode::Limit,
@@ -155,7 +164,7 @@ impl Deciding<'_, '_> {
         by: &str,
         text: Option<&str>,
     ) -> Result<Outcome, Refusal> {
-        let task = self.state.tasks.get(&task_id).ok_or_else(|| Refusal::not_found("task", task_id))?;
+        let task = self.kept_task(task_id)?;
         if self.state.task_has_open_run(task) {
             return Err(Refusal::new(
                 RefusalCode::Conflict,
@@ -163,6 +172,7 @@ impl Deciding<'_, '_> {
             )
             .with_hint("answer what it asks, or stop the task first"));
         }
+        self.check_budget(task)?;
         let trigger = match task.status {
             TaskStatus::WaitingOnUser | TaskStatus::Blocked => TaskTrigger::Retrying,
             TaskStatus::Interrupted | TaskStatus::Done | TaskStatus::Failed => TaskTrigger::Restarted,
@@ -202,7 +212,7 @@ impl Deciding<'_, '_> {
         by: &str,
         reason: &str,
     ) -> Result<Outcome, Refusal> {
-        let task = self.state.tasks.get(&task_id).ok_or_else(|| Refusal::not_found("task", task_id))?;
+        let task = self.kept_task(task_id)?;
         if by.trim().is_empty() || reason.trim().is_empty() {
             return Err(Refusal::new(RefusalCode::Invalid, "an override needs a name and a reason"));
         }
@@ -307,6 +317,19 @@ impl Deciding<'_, '_> {
         message: &str,
         evidence: Option<&str>,
     ) {
+        self.queue_follow_up_once(session_id, purpose, reason, message, evidence, None);
+    }
+
+    /// The same with the unique key of what it brings.
+    pub(crate) fn queue_follow_up_once(
+        &mut self,
+        session_id: rallypoint_model::ids::SessionId,
+        purpose: RunPurpose,
+        reason: FollowUpReason,
+        message: &str,
+        evidence: Option<&str>,
+        delivery_key: Option<String>,
+    ) {
         let Some(session) = self.state.sessions.get(&session_id) else {
             return;
         };
@@ -323,6 +346,6 @@ impl Deciding<'_, '_> {
             message,
             evidence,
         });
-        self.queue_run(session_id, purpose, blocks, None);
+        self.queue_run_once(session_id, purpose, blocks, None, delivery_key);
     }
 }

@@ -144,6 +144,7 @@ impl Host {
                 true
             }
             Effect::Verify(verification) => self.checking && self.verify(world, &verification),
+            Effect::Export(_) => false,
         }
     }
 

@@ -1,17 +1,21 @@
 //! What the engine promises, one scenario a promise, and what holds for any input.
 
 mod approvals;
+mod archive;
 mod host;
 mod invariants;
 mod losses;
 mod prompts;
 mod properties;
 mod questions;
+mod queue;
 mod routing;
 mod several;
 mod silence;
 mod source;
 mod stopping;
 mod tasks;
+mod tree_stops;
+mod trees;
 mod verification;
 mod world;

@@ -252,6 +252,8 @@ pub(crate) fn task(number: u128) -> CreateTask {
         agents: vec![agent("ada")],
         requested_by: "kim".to_owned(),
         source: "cli".to_owned(),
+        priority: rallypoint_model::admission::Priority::Normal,
+        budget: rallypoint_model::admission::Budget::default(),
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         return Err(Problem::invalid("the timeout is negative"));
     }
     let task_id = TaskId(Uuid::now_v7());
-    let caller = environment(&input);
+    let caller = environment(&input.environment);
     let requests = requested_agents(shared, &input, &caller)?;
     let cwd = work_folder(shared, &input, task_id)?;
     let mut launches = Vec::new();
@@ -61,18 +61,20 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         agents: launches,
         requested_by: input.requested_by.clone().unwrap_or_else(|| "user".to_owned()),
         source: input.source.clone().unwrap_or_else(|| "api".to_owned()),
+        priority: input.priority.unwrap_or_default(),
+        budget: input.budget.unwrap_or_default(),
     });
     match shared.decider.decide(command).await? {
         Outcome::Task { task_id } => task_of(shared, task_id).await,
-        Outcome::Done | Outcome::Queued { .. } | Outcome::Stale => {
+        Outcome::Done | Outcome::Queued { .. } | Outcome::Spawned { .. } | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a task with something else"))
         }
     }
 }
 
 /// The caller's environment; the daemon's own for a caller that sends none.
-fn environment(input: &CreateTaskInput) -> BTreeMap<String, String> {
-    if input.environment.is_empty() { std::env::vars().collect() } else { input.environment.clone() }
+pub(super) fn environment(sent: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    if sent.is_empty() { std::env::vars().collect() } else { sent.clone() }
 }
 
 fn work_folder(shared: &Shared, input: &CreateTaskInput, task_id: TaskId) -> Result<String, Problem> {
@@ -177,7 +179,7 @@ fn holds_commands(goal: &str) -> bool {
     })
 }
 
-fn resolve(
+pub(super) fn resolve(
     shared: &Shared,
     request: &AgentRequest,
     caller: &BTreeMap<String, String>,

@@ -7,6 +7,7 @@ mod faults;
 mod host;
 mod opening;
 mod pages;
+mod purge;
 mod recorded;
 #[path = "../../../engine/tests/engine/world.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]

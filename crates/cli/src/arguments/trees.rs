@@ -1,0 +1,78 @@
+//! What can be typed about trees of sub-agents and about who goes first.
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args};
+use rallypoint_model::admission::{Budget, Priority};
+
+use crate::duration::Milliseconds;
+
+/// When a task's runs get their slots, and what they may use.
+#[derive(Debug, Args)]
+pub(crate) struct AdmissionArguments {
+    /// Its place among those that wait for a slot: low, normal, high or urgent [default: normal]
+    #[arg(long, value_name = "BAND", value_parser = PossibleValuesParser::new(Priority::ALL.map(Priority::as_str)), hide_possible_values = true)]
+    priority: Option<String>,
+    /// Tokens that its agents may use together, as far as they report them
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    budget_tokens: Option<u64>,
+    /// Time that its agents may be at work, added up
+    #[arg(long, value_name = "TIME")]
+    budget_time: Option<Milliseconds>,
+}
+
+impl AdmissionArguments {
+    /// The band, when one is named.
+    pub(crate) fn priority(&self) -> Option<Priority> {
+        let named = self.priority.as_deref()?;
+        Priority::ALL.into_iter().find(|band| band.as_str() == named)
+    }
+
+    /// The budget, when there is one.
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        let budget = Budget { tokens: self.budget_tokens, active_ms: self.budget_time.map(|time| time.0) };
+        (!budget.is_unset()).then_some(budget)
+    }
+}
+
+/// One more sub-agent.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("who").required(true).multiple(true).args(["agent", "agent_cmd"]))]
+pub(crate) struct SpawnArguments {
+    /// Id of the task, or a part of it that no other task has
+    pub(crate) task: String,
+    /// Agent or profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Program and arguments of an agent that speaks the Agent Client Protocol
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) agent_cmd: Option<String>,
+    /// Name in the room [default: the agent's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Option<String>,
+    /// Its own part of the goal [default: the whole goal]
+    #[arg(long = "task", value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// Session that it works for, or a part of its id [default: the task itself]
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) parent: Option<String>,
+    /// Variable of this environment that the agent gets too; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
+    /// Same key, same sub-agent
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) key: Option<String>,
+}
+
+/// What is to be stopped.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["task", "session"]))]
+pub(crate) struct StopArguments {
+    /// Id of the task, or a part of it that no other task has
+    pub(crate) task: Option<String>,
+    /// Stop only this sub-agent and all below it
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Wait until every process is gone, for a minute at most
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
