@@ -17,6 +17,7 @@ use crate::changes::{Changes, RowRef};
 use crate::state::{KeyedFact, MailboxItem, Question, Room, State, TurnCause, World};
 
 pub use generation::hear;
+pub(crate) use task::task_key;
 
 /// Applies one fact.
 pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {

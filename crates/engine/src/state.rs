@@ -314,6 +314,8 @@ pub struct Run {
     pub admitted_at: Option<Timestamp>,
     /// When its prompt was given.
     pub started_at: Option<Timestamp>,
+    /// Since when it works without waiting for somebody.
+    pub working_since: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// Its words so far. Rebuilt from the journal for open runs.
