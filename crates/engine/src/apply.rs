@@ -87,6 +87,12 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
             );
             changes.touch(RowRef::Question(*question_id));
         }
+        Event::QuestionExtended { question_id, deadline_at } => {
+            if let Some(question) = state.questions.get_mut(question_id) {
+                question.deadline_at = *deadline_at;
+                changes.touch(RowRef::Question(*question_id));
+            }
+        }
         Event::QuestionClosed { question_id, status, answer, .. } => {
             if let Some(question) = state.questions.get_mut(question_id) {
                 question.status = *status;

@@ -145,6 +145,10 @@ impl Deciding<'_, '_> {
                 Ok(self.generation_cleaned(*generation_id, *swept, *left))
             }
             Command::Verified { task_id, round, evidence } => Ok(self.verified(*task_id, *round, evidence)),
+            Command::ResumeClocks { away_ms } => {
+                self.extend_questions(*away_ms);
+                Ok(Outcome::Done)
+            }
             Command::Tick => {
                 self.tick();
                 Ok(Outcome::Done)

@@ -182,6 +182,11 @@ pub enum Command {
         /// What they showed.
         evidence: Vec<Evidence>,
     },
+    /// A daemon is up again: time without one does not count for questions.
+    ResumeClocks {
+        /// How long none was up, in milliseconds.
+        away_ms: i64,
+    },
     /// Time has passed.
     Tick,
 }

@@ -278,6 +278,14 @@ pub enum Event {
         /// When it expires.
         deadline_at: Timestamp,
     },
+    /// A question waits longer, because nobody was there to take its answer for a while.
+    #[serde(rename = "question.extended")]
+    QuestionExtended {
+        /// Which.
+        question_id: QuestionId,
+        /// When it expires now.
+        deadline_at: Timestamp,
+    },
     /// A question was closed, once.
     #[serde(rename = "question.closed")]
     QuestionClosed {
@@ -540,6 +548,7 @@ impl Event {
             Self::TaskOverridden { .. } => "task.overridden",
             Self::TriggerRefused { .. } => "trigger.refused",
             Self::QuestionOpened { .. } => "question.opened",
+            Self::QuestionExtended { .. } => "question.extended",
             Self::QuestionClosed { .. } => "question.closed",
             Self::SessionCreated { .. } => "session.created",
             Self::RunQueued { .. } => "run.queued",

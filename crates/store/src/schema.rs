@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rallypoint_model::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::StoreError;
@@ -131,4 +132,23 @@ pub(crate) fn limit_pages(connection: &Connection, pages: Option<u32>) -> Result
 /// Pages that the database has.
 pub(crate) fn pages(connection: &Connection) -> Result<u32, StoreError> {
     Ok(connection.pragma_query_value(None, "page_count", |row| row.get(0))?)
+}
+
+/// Notes when a daemon was up. Operational: no part of the journal.
+pub fn note_alive(connection: &Connection, now: Timestamp) -> Result<(), StoreError> {
+    connection.execute(
+        "INSERT INTO meta (name, value) VALUES ('alive_at', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1",
+        [now.0],
+    )?;
+    Ok(())
+}
+
+/// When a daemon was last noted to be up.
+pub fn last_alive(connection: &Connection) -> Result<Option<Timestamp>, StoreError> {
+    let mut statement = connection.prepare("SELECT value FROM meta WHERE name = 'alive_at'")?;
+    let mut rows = statement.query([])?;
+    Ok(match rows.next()? {
+        Some(row) => Some(Timestamp(row.get(0)?)),
+        None => None,
+    })
 }

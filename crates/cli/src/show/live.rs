@@ -177,6 +177,7 @@ impl Bars {
             | Event::TaskOverridden { .. }
             | Event::TriggerRefused { .. }
             | Event::QuestionOpened { .. }
+            | Event::QuestionExtended { .. }
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
             | Event::RunCancelRequested { .. }

@@ -158,6 +158,7 @@ impl Narrator {
             | Event::RunAnswered { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunReassured { .. }
+            | Event::QuestionExtended { .. }
             | Event::GenerationMoved { .. }
             | Event::GenerationInitialized { .. }
             | Event::GenerationOpened { .. }
