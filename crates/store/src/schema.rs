@@ -1,5 +1,6 @@
 //! Tables, migrations and connections. All SQL of the schema stands here.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,6 +68,11 @@ CREATE TABLE blobs (digest TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
 /// Opens the writer's connection: write-ahead log, full sync, so that what was
 /// acknowledged is on disk.
 pub fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    // Made with its final mode, which the files beside it take over: what is in it is its owner's alone.
+    let made = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    if let Err(source) = made {
+        return Err(StoreError::Folder { folder: path.to_owned(), source });
+    }
     let connection = Connection::open(path)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
