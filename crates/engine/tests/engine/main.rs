@@ -11,6 +11,7 @@ mod approvals;
 mod host;
 mod invariants;
 mod losses;
+mod old_journals;
 mod prompts;
 mod properties;
 mod questions;
