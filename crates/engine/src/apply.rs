@@ -122,6 +122,7 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::GenerationOpened { .. }
         | Event::GenerationInput { .. }
         | Event::GenerationInputAccepted { .. }
+        | Event::GenerationOptionSet { .. }
         | Event::GenerationNoted { .. }
         | Event::GenerationEnded { .. }
         | Event::GenerationCleaned { .. }

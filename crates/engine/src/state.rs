@@ -380,6 +380,9 @@ pub struct InputEntry {
     pub run_id: Option<RunId>,
     /// Whether the spool holds it whole.
     pub accepted: bool,
+    /// Whether an option was answered.
+    #[serde(default)]
+    pub answered: bool,
 }
 
 /// Kind of an input.
@@ -394,6 +397,8 @@ pub enum InputKind {
     LoadSession,
     /// A prompt.
     Prompt,
+    /// Set an option; a prompt waits for the answer.
+    Option,
     /// Anything that expects no answer, or whose answer changes nothing.
     Other,
 }

@@ -27,6 +27,9 @@ pub struct AgentLaunch {
     pub environment: Vec<(String, String)>,
     /// Names of secret variables that are passed too; their values are never stored.
     pub secret_names: Vec<String>,
+    /// Options of its conversation that are set before its first prompt: id, value.
+    #[serde(default)]
+    pub config: Vec<(String, String)>,
     /// Whether a conversation that it opens again can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,

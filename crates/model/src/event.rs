@@ -464,6 +464,16 @@ pub enum Event {
         /// Number.
         seq: u64,
     },
+    /// The agent answered a request that set an option.
+    #[serde(rename = "generation.option_set")]
+    GenerationOptionSet {
+        /// Which.
+        generation_id: GenerationId,
+        /// Number of the input.
+        seq: u64,
+        /// Empty when it went well, else what the agent said.
+        problem: Option<String>,
+    },
     /// Something else worth keeping about a generation.
     #[serde(rename = "generation.noted")]
     GenerationNoted {
@@ -565,6 +575,7 @@ impl Event {
             Self::GenerationOpened { .. } => "generation.opened",
             Self::GenerationInput { .. } => "generation.input",
             Self::GenerationInputAccepted { .. } => "generation.input_accepted",
+            Self::GenerationOptionSet { .. } => "generation.option_set",
             Self::GenerationNoted { .. } => "generation.noted",
             Self::GenerationEnded { .. } => "generation.ended",
             Self::GenerationCleaned { .. } => "generation.cleaned",

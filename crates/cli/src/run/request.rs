@@ -57,6 +57,7 @@ fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
         task: None,
         argv,
         pass_env: arguments.pass_env.clone(),
+        config: arguments.set.iter().cloned().collect(),
     }))
 }
 

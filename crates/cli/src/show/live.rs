@@ -190,6 +190,7 @@ impl Bars {
             | Event::GenerationOpened { .. }
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }
+            | Event::GenerationOptionSet { .. }
             | Event::GenerationNoted { .. }
             | Event::GenerationEnded { .. }
             | Event::GenerationCleaned { .. }

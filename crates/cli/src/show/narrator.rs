@@ -104,6 +104,9 @@ impl Narrator {
                 Vec::new()
             }
             Event::AgentOutput { generation_id, output, .. } => self.output(at, *generation_id, output),
+            Event::GenerationOptionSet { generation_id, problem: Some(problem), .. } => {
+                line(&self.who(*generation_id), format!("does not take an option: {problem}"))
+            }
             Event::GenerationLoadFailed { generation_id, message } => line(
                 &self.who(*generation_id),
                 format!("can't open its earlier conversation again: {message}"),
@@ -164,6 +167,7 @@ impl Narrator {
             | Event::GenerationOpened { .. }
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }
+            | Event::GenerationOptionSet { .. }
             | Event::GenerationNoted { .. }
             | Event::GenerationEnded { .. }
             | Event::TurnPlanned { .. } => Vec::new(),

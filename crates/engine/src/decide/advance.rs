@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{Deciding, Post, Voice};
 use crate::planner::plan;
 use crate::prompt::FollowUpReason;
-use crate::state::{MailboxItem, PromptProgress};
+use crate::state::{InputKind, MailboxItem, PromptProgress};
 
 /// Rounds after which conclusions are left to the next command. Each round ends
 /// something or starts something, so this is far above what can happen; it
@@ -183,6 +183,9 @@ impl Deciding<'_, '_> {
             return false;
         };
         if generation.status != GenerationStatus::Ready {
+            return false;
+        }
+        if generation.inputs.iter().any(|entry| entry.kind == InputKind::Option && !entry.answered) {
             return false;
         }
         let Some(agent_session_id) = generation.agent_session_id.clone() else {
