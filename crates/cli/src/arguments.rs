@@ -142,6 +142,9 @@ pub(crate) enum TaskVerb {
         /// What to say instead of "continue or report"
         #[arg(long)]
         text: Option<String>,
+        /// Variable of this environment that the agent gets again; may be repeated
+        #[arg(long, value_name = "NAME")]
+        pass_env: Vec<String>,
     },
     /// Accept or reject its result by name and reason
     #[command(group = clap::ArgGroup::new("verdict").required(true).args(["accept", "reject"]))]

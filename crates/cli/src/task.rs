@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::arguments::TaskVerb;
 use crate::autostart::Connector;
+use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::resolve;
@@ -49,10 +50,12 @@ pub(crate) async fn carry_out(
             let view: TaskView = client.call("task.stop", &StopTaskInput { task_id, by: person() }).await?;
             steered(&view, "it is being stopped", output)
         }
-        TaskVerb::Retry { task, text } => {
+        TaskVerb::Retry { task, text, pass_env } => {
             let task_id = resolve::task(&client, &task).await?;
-            let view: TaskView =
-                client.call("task.retry", &RetryTaskInput { task_id, text, by: person() }).await?;
+            let environment = environment::for_agents(connector.data_folder(), &pass_env);
+            let view: TaskView = client
+                .call("task.retry", &RetryTaskInput { task_id, text, environment, by: person() })
+                .await?;
             steered(&view, "it gets another run", output)
         }
         TaskVerb::Override { task, accept, reject: _, by, reason } => {
