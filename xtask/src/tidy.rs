@@ -8,6 +8,7 @@ use std::fmt;
 use crate::finding::Finding;
 use crate::tree::Tree;
 
+mod case_ids;
 mod code_map;
 mod decisions;
 mod dependency_direction;
@@ -34,6 +35,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("test habits", test_habits::check),
     ("rules table", rules_table::check),
     ("decisions", decisions::check),
+    ("case ids", case_ids::check),
 ];
 
 /// What came of one run: the checks that found something, with what they found.

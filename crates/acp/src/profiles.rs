@@ -50,6 +50,9 @@ pub struct Profile {
     /// Variables that it is always given; they win over the caller's.
     #[serde(default)]
     pub env_set: BTreeMap<String, String>,
+    /// Options of its conversation that are set before its first prompt, by id.
+    #[serde(default)]
+    pub config: BTreeMap<String, String>,
     /// How its token numbers are to be read.
     #[serde(default = "no_usage")]
     pub usage: UsageKind,

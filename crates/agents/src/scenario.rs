@@ -59,6 +59,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("no-newline", "leaves out the line end of its last frame and exits"),
     ("usage", "reports tokens with its answer"),
     ("split-secret", "TEXT: says the text in chunks of 3 bytes"),
+    ("options", "takes options, but not `unknown`, and says which it has"),
     (
         "remembers",
         "FILE [CUTS]: dies in its first prompts, that many of them, and can load its session from the file",

@@ -65,6 +65,13 @@ pub(crate) enum Verb {
     Demo(DemoArguments),
 }
 
+fn option_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((id, value)) if !id.trim().is_empty() => Ok((id.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as `ID=VALUE`".to_owned()),
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// What is to be reached
@@ -78,6 +85,9 @@ pub(crate) struct RunArguments {
     /// Variable of this environment that the agent gets too; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) pass_env: Vec<String>,
+    /// Option of the agent's conversation, such as its mode or model; may be repeated
+    #[arg(long, value_name = "ID=VALUE", value_parser = option_pair)]
+    pub(crate) set: Vec<(String, String)>,
     /// Work folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -143,6 +153,9 @@ pub(crate) enum TaskVerb {
         /// What to say instead of "continue or report"
         #[arg(long)]
         text: Option<String>,
+        /// Variable of this environment that the agent gets again; may be repeated
+        #[arg(long, value_name = "NAME")]
+        pass_env: Vec<String>,
     },
     /// Accept or reject its result by name and reason
     #[command(group = clap::ArgGroup::new("verdict").required(true).args(["accept", "reject"]))]

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::arguments::TaskVerb;
 use crate::autostart::Connector;
+use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::resolve;
@@ -59,10 +60,12 @@ pub(crate) async fn carry_out(
         TaskVerb::Spawn(arguments) => trees::spawn(&client, connector, arguments, output).await,
         TaskVerb::Wait { session } => trees::wait(&client, &session, output).await,
         TaskVerb::Stop(arguments) => trees::stop(&client, arguments, output).await,
-        TaskVerb::Retry { task, text } => {
+        TaskVerb::Retry { task, text, pass_env } => {
             let task_id = resolve::task(&client, &task).await?;
-            let view: TaskView =
-                client.call("task.retry", &RetryTaskInput { task_id, text, by: person() }).await?;
+            let environment = environment::for_agents(connector.data_folder(), &pass_env);
+            let view: TaskView = client
+                .call("task.retry", &RetryTaskInput { task_id, text, environment, by: person() })
+                .await?;
             steered(&view, "it gets another run", output)
         }
         TaskVerb::Override { task, accept, reject: _, by, reason } => {

@@ -87,15 +87,13 @@ async fn a_turn_of_four_thousand_frames_survives_two_kills() {
     let made: TaskView = daemon.client().call("task.create", &request.input).await.unwrap();
     // A chunk is three frames: the words, a tool call and its end.
     for frame in [2_000, 7_000] {
-        let reached = follower
-            .until(PATIENCE, |followed| followed.state.runs.values().any(|run| run.last_frame > frame))
-            .await;
+        let reached = follower.until(PATIENCE, |followed| followed.last_frame() > frame).await;
         assert!(reached, "frame {frame} was never shown: {:?}", follower.look(Followed::open_ends));
-        assert!(
-            follower.look(|followed| {
-                followed.state.runs.values().any(|run| run.status == RunStatus::Running)
-            })
-        );
+        let (working, last) = follower.look(|followed| {
+            let working = followed.state.runs.values().any(|run| run.status == RunStatus::Running);
+            (working, followed.last_frame())
+        });
+        assert!(working, "the kill at frame {frame} came too late, at {last}");
         daemon.kill9().unwrap();
         daemon = DaemonProcess::start(&program(), &folder, None).await.unwrap();
     }

@@ -18,6 +18,7 @@ use crate::changes::{Changes, RowRef};
 use crate::state::{KeyedFact, MailboxItem, Question, Room, State, TurnCause, World};
 
 pub use generation::hear;
+pub(crate) use task::task_key;
 
 /// Applies one fact.
 pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
@@ -87,6 +88,12 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
             );
             changes.touch(RowRef::Question(*question_id));
         }
+        Event::QuestionExtended { question_id, deadline_at } => {
+            if let Some(question) = state.questions.get_mut(question_id) {
+                question.deadline_at = *deadline_at;
+                changes.touch(RowRef::Question(*question_id));
+            }
+        }
         Event::QuestionClosed { question_id, status, answer, .. } => {
             if let Some(question) = state.questions.get_mut(question_id) {
                 question.status = *status;
@@ -122,6 +129,7 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::GenerationOpened { .. }
         | Event::GenerationInput { .. }
         | Event::GenerationInputAccepted { .. }
+        | Event::GenerationOptionSet { .. }
         | Event::GenerationNoted { .. }
         | Event::GenerationEnded { .. }
         | Event::GenerationCleaned { .. }

@@ -165,6 +165,10 @@ impl Deciding<'_, '_> {
                 Ok(self.delete_failed(path, reason, *pause_ms))
             }
             Command::DeleteSettled { path } => Ok(self.delete_settled(path)),
+            Command::ResumeClocks { away_ms } => {
+                self.extend_questions(*away_ms);
+                Ok(Outcome::Done)
+            }
             Command::Tick => {
                 self.tick();
                 Ok(Outcome::Done)

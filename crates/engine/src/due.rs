@@ -179,8 +179,7 @@ pub fn stall_deadline(state: &State, run: &Run, limits: &Limits) -> Option<(Time
         return None;
     }
     let heard = run.generation_id.and_then(|id| state.generations.get(&id)).map(|it| it.last_report_at);
-    let began = run.started_at.max(run.resumed_at).unwrap_or_default();
-    let since = began.max(heard.unwrap_or_default());
+    let since = run.working_since.unwrap_or_default().max(heard.unwrap_or_default());
     Some((since, since.plus(limit)))
 }
 

@@ -393,6 +393,8 @@ pub struct Run {
     /// When it last went on after that.
     #[serde(default)]
     pub resumed_at: Option<Timestamp>,
+    /// Since when it works without waiting for somebody.
+    pub working_since: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// Its words so far. Rebuilt from the journal for open runs.
@@ -457,6 +459,9 @@ pub struct InputEntry {
     pub run_id: Option<RunId>,
     /// Whether the spool holds it whole.
     pub accepted: bool,
+    /// Whether an option was answered.
+    #[serde(default)]
+    pub answered: bool,
 }
 
 /// Kind of an input.
@@ -471,6 +476,8 @@ pub enum InputKind {
     LoadSession,
     /// A prompt.
     Prompt,
+    /// Set an option; a prompt waits for the answer.
+    Option,
     /// Anything that expects no answer, or whose answer changes nothing.
     Other,
 }

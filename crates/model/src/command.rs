@@ -29,6 +29,9 @@ pub struct AgentLaunch {
     pub environment: Vec<(String, String)>,
     /// Names of secret variables that are passed too; their values are never stored.
     pub secret_names: Vec<String>,
+    /// Options of its conversation that are set before its first prompt: id, value.
+    #[serde(default)]
+    pub config: Vec<(String, String)>,
     /// Whether a conversation that it opens again can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,
@@ -261,6 +264,11 @@ pub enum Command {
         round: u32,
         /// What they showed.
         evidence: Vec<Evidence>,
+    },
+    /// A daemon is up again: time without one does not count for questions.
+    ResumeClocks {
+        /// How long none was up, in milliseconds.
+        away_ms: i64,
     },
     /// Time has passed.
     Tick,

@@ -347,6 +347,14 @@ pub enum Event {
         /// When it expires.
         deadline_at: Timestamp,
     },
+    /// A question waits longer, because nobody was there to take its answer for a while.
+    #[serde(rename = "question.extended")]
+    QuestionExtended {
+        /// Which.
+        question_id: QuestionId,
+        /// When it expires now.
+        deadline_at: Timestamp,
+    },
     /// A question was closed, once.
     #[serde(rename = "question.closed")]
     QuestionClosed {
@@ -537,6 +545,16 @@ pub enum Event {
         /// Number.
         seq: u64,
     },
+    /// The agent answered a request that set an option.
+    #[serde(rename = "generation.option_set")]
+    GenerationOptionSet {
+        /// Which.
+        generation_id: GenerationId,
+        /// Number of the input.
+        seq: u64,
+        /// Empty when it went well, else what the agent said.
+        problem: Option<String>,
+    },
     /// Something else worth keeping about a generation.
     #[serde(rename = "generation.noted")]
     GenerationNoted {
@@ -627,6 +645,7 @@ impl Event {
             Self::TaskResultsRemoved { .. } => "task.results_removed",
             Self::TriggerRefused { .. } => "trigger.refused",
             Self::QuestionOpened { .. } => "question.opened",
+            Self::QuestionExtended { .. } => "question.extended",
             Self::QuestionClosed { .. } => "question.closed",
             Self::SessionCreated { .. } => "session.created",
             Self::RunQueued { .. } => "run.queued",
@@ -643,6 +662,7 @@ impl Event {
             Self::GenerationOpened { .. } => "generation.opened",
             Self::GenerationInput { .. } => "generation.input",
             Self::GenerationInputAccepted { .. } => "generation.input_accepted",
+            Self::GenerationOptionSet { .. } => "generation.option_set",
             Self::GenerationNoted { .. } => "generation.noted",
             Self::GenerationEnded { .. } => "generation.ended",
             Self::GenerationCleaned { .. } => "generation.cleaned",

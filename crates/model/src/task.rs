@@ -252,6 +252,9 @@ pub struct AgentRequest {
     /// Names of variables of the caller's environment that it gets besides those of its profile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// Options of its conversation, such as its mode or model, by id; they win over those of its profile.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub config: std::collections::BTreeMap<String, String>,
 }
 
 /// A run's claim at its end, parsed from its completion report.

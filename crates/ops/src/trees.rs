@@ -29,6 +29,9 @@ pub struct SpawnInput {
     /// Names of variables of the caller's environment that it gets besides those of its profile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// Options of its conversation, by id; they win over those of its profile.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, String>,
     /// The sub-agent that it works for; the task itself when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
@@ -49,6 +52,7 @@ impl SpawnInput {
             task: self.task.clone(),
             argv: self.argv.clone(),
             pass_env: self.pass_env.clone(),
+            config: self.config.clone(),
         }
     }
 }

@@ -139,6 +139,9 @@ pub struct RetryTaskInput {
     /// What to say to the session; "continue or report" when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The caller's allow-listed environment, for secrets that a daemon before this one held in memory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,

@@ -29,6 +29,8 @@ const BATCH: usize = 256;
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(1);
 /// Shortest time between two ticks, so that a deadline that stays due can't spin.
 const TICK_FLOOR: Duration = Duration::from_millis(5);
+/// How often it is noted that a daemon is up; the time that a question may be given too much after a crash.
+const NOTE_ALIVE: Duration = Duration::from_secs(30);
 
 type Answer = Result<Outcome, Refusal>;
 type Look = Box<dyn FnOnce(&State) + Send>;
@@ -80,7 +82,8 @@ impl Decider {
         let thread = std::thread::Builder::new()
             .name("decider".to_owned())
             .spawn(move || {
-                let mut worker = Worker { parts, state, last_tick: None };
+                let mut worker = Worker { parts, state, last_tick: None, last_note: None };
+                worker.resume_clocks();
                 worker.announce_all();
                 worker.run(&queue);
             })
@@ -140,6 +143,7 @@ struct Worker {
     parts: DeciderParts,
     state: State,
     last_tick: Option<std::time::Instant>,
+    last_note: Option<std::time::Instant>,
 }
 
 type Pending = (Command, oneshot::Sender<Answer>);
@@ -169,10 +173,13 @@ impl Worker {
             }
             self.batch(batch);
             self.tick_if_due();
+            self.note_alive();
             for look in looks {
                 look(&self.state);
             }
             if close {
+                self.last_note = None;
+                self.note_alive();
                 return;
             }
         }
@@ -184,6 +191,32 @@ impl Worker {
         };
         let wait = u64::try_from(at.since(SystemClock.now()).max(0)).unwrap_or(0);
         Duration::from_millis(wait).clamp(TICK_FLOOR, LOOK_AT_CLOCK)
+    }
+
+    /// Time in which no daemon was up does not count for what waits for a person.
+    fn resume_clocks(&mut self) {
+        let away_ms = match self.parts.store.last_alive() {
+            Ok(last) => last.map_or(0, |last| SystemClock.now().since(last)),
+            Err(error) => {
+                tracing::warn!(%error, "how long no daemon was up is not known");
+                0
+            }
+        };
+        if away_ms > 0 {
+            let (sender, _unheard) = oneshot::channel();
+            self.batch(vec![(Command::ResumeClocks { away_ms }, sender)]);
+        }
+        self.note_alive();
+    }
+
+    fn note_alive(&mut self) {
+        if self.last_note.is_some_and(|last| last.elapsed() < NOTE_ALIVE) {
+            return;
+        }
+        self.last_note = Some(std::time::Instant::now());
+        if let Err(error) = self.parts.store.note_alive(SystemClock.now()) {
+            tracing::warn!(%error, "that a daemon is up can't be noted");
+        }
     }
 
     fn tick_if_due(&mut self) {

@@ -4,6 +4,8 @@ mod create_task;
 mod retention;
 mod trees;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rallypoint_engine::state::State;
 use rallypoint_model::command::Command;
 use rallypoint_model::ids::{RoomId, TaskId};
@@ -48,6 +50,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "task.retry" => {
             let input: RetryTaskInput = read(input)?;
             retention::scratch_again(shared, input.task_id).await?;
+            keep_secrets_again(shared, input.task_id, input.environment).await?;
             let command = Command::RetryTask { task_id: input.task_id, by: name(input.by), text: input.text };
             shared.decider.decide(command).await?;
             answer(task_of(shared, input.task_id).await?)
@@ -104,6 +107,29 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             retryable: false,
         }),
     }
+}
+
+/// Secrets live in the memory of one daemon; whoever asks for more work brings them again.
+async fn keep_secrets_again(
+    shared: &Shared,
+    task_id: TaskId,
+    environment: BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    if environment.is_empty() {
+        return Ok(());
+    }
+    let names = shared
+        .decider
+        .look(move |state| {
+            let agents = state.tasks.get(&task_id).map(|task| task.agents.clone()).unwrap_or_default();
+            agents.into_iter().flat_map(|launch| launch.secret_names).collect::<BTreeSet<String>>()
+        })
+        .await?;
+    let secrets: BTreeMap<String, String> =
+        environment.into_iter().filter(|(name, _)| names.contains(name)).collect();
+    shared.redactor.add(secrets.clone());
+    shared.environments.keep(task_id, secrets);
+    Ok(())
 }
 
 fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {

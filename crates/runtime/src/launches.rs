@@ -24,8 +24,9 @@ impl std::fmt::Debug for Hidden {
 impl Environments {
     /// Keeps a task's secret variables.
     pub(crate) fn keep(&self, task_id: TaskId, secrets: impl IntoIterator<Item = (String, String)>) {
-        let hidden = secrets.into_iter().map(|(name, value)| (name, Hidden(value))).collect();
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).insert(task_id, hidden);
+        let hidden = secrets.into_iter().map(|(name, value)| (name, Hidden(value)));
+        let mut kept = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.entry(task_id).or_default().extend(hidden);
     }
 
     /// Adds those that a later sub-agent of the task was started with.

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
+use rallypoint_model::time::Timestamp;
 use rusqlite::Connection;
 
 pub use error::StoreError;
@@ -117,6 +118,16 @@ impl Store {
     #[doc(hidden)]
     pub fn pages(&self) -> Result<u32, StoreError> {
         schema::pages(&self.connection)
+    }
+
+    /// Notes that a daemon is up now.
+    pub fn note_alive(&self, now: Timestamp) -> Result<(), StoreError> {
+        schema::note_alive(&self.connection, now)
+    }
+
+    /// When a daemon was last known to be up; nothing on a new store.
+    pub fn last_alive(&self) -> Result<Option<Timestamp>, StoreError> {
+        schema::last_alive(&self.connection)
     }
 
     /// A reader on the same file.

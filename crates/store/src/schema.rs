@@ -1,8 +1,10 @@
 //! Tables, migrations and connections. All SQL of the schema stands here.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use rallypoint_model::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::StoreError;
@@ -69,6 +71,11 @@ CREATE TABLE failed_deletes (path TEXT PRIMARY KEY, doc TEXT NOT NULL) STRICT;
 /// Opens the writer's connection: write-ahead log, full sync, so that what was
 /// acknowledged is on disk.
 pub fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    // Made with its final mode, which the files beside it take over: what is in it is its owner's alone.
+    let made = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    if let Err(source) = made {
+        return Err(StoreError::Folder { folder: path.to_owned(), source });
+    }
     let connection = Connection::open(path)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -134,4 +141,23 @@ pub(crate) fn limit_pages(connection: &Connection, pages: Option<u32>) -> Result
 /// Pages that the database has.
 pub(crate) fn pages(connection: &Connection) -> Result<u32, StoreError> {
     Ok(connection.pragma_query_value(None, "page_count", |row| row.get(0))?)
+}
+
+/// Notes when a daemon was up. Operational: no part of the journal.
+pub fn note_alive(connection: &Connection, now: Timestamp) -> Result<(), StoreError> {
+    connection.execute(
+        "INSERT INTO meta (name, value) VALUES ('alive_at', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1",
+        [now.0],
+    )?;
+    Ok(())
+}
+
+/// When a daemon was last noted to be up.
+pub fn last_alive(connection: &Connection) -> Result<Option<Timestamp>, StoreError> {
+    let mut statement = connection.prepare("SELECT value FROM meta WHERE name = 'alive_at'")?;
+    let mut rows = statement.query([])?;
+    Ok(match rows.next()? {
+        Some(row) => Some(Timestamp(row.get(0)?)),
+        None => None,
+    })
 }

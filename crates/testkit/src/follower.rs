@@ -8,7 +8,7 @@ use rallypoint_engine::apply::apply;
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::State;
 use rallypoint_engine::view::is_settled;
-use rallypoint_model::event::EventRecord;
+use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_ops::types::EventsInput;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -40,6 +40,15 @@ impl Followed {
     fn take(&mut self, record: EventRecord) {
         apply(&mut self.state, &record, &mut Changes::default());
         self.shown.events.push(record);
+    }
+
+    /// The last frame of an agent's output that was shown.
+    pub fn last_frame(&self) -> u64 {
+        let last = self.shown.events.iter().rev().find_map(|record| match &record.event {
+            Event::AgentOutput { last_frame, .. } => Some(*last_frame),
+            _ => None,
+        });
+        last.unwrap_or(0)
     }
 
     /// Tasks in which something still happens by itself.

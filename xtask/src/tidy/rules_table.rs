@@ -102,6 +102,11 @@ fn check_name(tree: &Tree, line: usize, number: usize, name: &str) -> Option<Fin
     ))
 }
 
+/// Whether the tree has a test of this name.
+pub(super) fn is_test(tree: &Tree, name: &str) -> bool {
+    matches!(find(tree, name), Found::Test)
+}
+
 fn find(tree: &Tree, name: &str) -> Found {
     let (place, function) = name.rsplit_once("::").unwrap_or(("", name));
     let krate = place.split("::").next().unwrap_or_default();

@@ -48,6 +48,11 @@ pub trait Agent: Send + Sync + 'static {
         Err(RpcError::new(RESOURCE_NOT_FOUND, format!("there is no session `{}`", session.session_id)))
     }
 
+    /// An option of a conversation is to be set; an error refuses it.
+    fn set_option(&self, id: &str, _value: &Value) -> Result<(), RpcError> {
+        Err(RpcError::new(INVALID_PARAMS, format!("there is no option `{id}`")))
+    }
+
     /// A conversation is about to be opened; an error refuses it.
     fn open_session(&self, _session: &Session) -> Result<(), RpcError> {
         Ok(())
@@ -185,6 +190,11 @@ impl<A: Agent> Connection<A> {
             "initialize" => self.agent.initialize(),
             "session/new" => self.open_session(params),
             "session/load" if self.agent.can_load() => self.load_session(params),
+            "session/set_config_option" => {
+                let option = params.get("configId").and_then(Value::as_str).unwrap_or_default();
+                let value = params.get("value").unwrap_or(&Value::Null);
+                self.agent.set_option(option, value).map(|()| json!({"configOptions": []}))
+            }
             "session/prompt" => match self.prompt(id, params) {
                 Ok(()) => return,
                 Err(error) => Err(error),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use rallypoint_acp::agent_side::{
     Agent, Client, PermissionAnswer, PermissionChoice, PromptEnd, Session, ToolUpdate, Turn,
 };
-use rallypoint_acp::rpc::{AUTH_REQUIRED, INTERNAL_ERROR, RpcError};
+use rallypoint_acp::rpc::{AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use rallypoint_model::completion::{CompletionReport, ReportedTest};
 
 use super::memory::Memory;
@@ -70,6 +70,7 @@ enum Scenario {
     Usage,
     SplitSecret(String),
     Remembers(Memory),
+    Options(std::sync::Mutex<Vec<String>>),
 }
 
 impl ScenarioAgent {
@@ -117,6 +118,7 @@ impl ScenarioAgent {
             "no-newline" => Scenario::NoNewline,
             "usage" => Scenario::Usage,
             "split-secret" => Scenario::SplitSecret(text(0, "a text")?),
+            "options" => Scenario::Options(std::sync::Mutex::default()),
             "remembers" => {
                 Scenario::Remembers(Memory::new(text(0, "a file")?.into(), number(1, Some(1))?, true))
             }
@@ -143,6 +145,17 @@ impl ScenarioAgent {
 impl Agent for ScenarioAgent {
     fn name(&self) -> &'static str {
         "rallypoint-scenario"
+    }
+
+    fn set_option(&self, id: &str, value: &Value) -> Result<(), RpcError> {
+        match &self.scenario {
+            Scenario::Options(taken) if id != "unknown" => {
+                let mut taken = taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                taken.push(format!("{id}={value}"));
+                Ok(())
+            }
+            _ => Err(RpcError::new(INVALID_PARAMS, format!("there is no option `{id}`"))),
+        }
     }
 
     fn can_load(&self) -> bool {
@@ -241,6 +254,10 @@ impl Agent for ScenarioAgent {
             }
             Scenario::SplitSecret(text) => odd_frames::split(turn, text),
             Scenario::Remembers(memory) => memory.prompt(turn)?,
+            Scenario::Options(taken) => {
+                let taken = taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).join(", ");
+                turn.send_message_chunk(&format!("options: {taken}"));
+            }
         }
         Ok(PromptEnd::stopped("end_turn"))
     }

@@ -117,7 +117,7 @@ impl Stage {
             label: Some(label.to_owned()),
             task: Some(task.to_owned()),
             argv: None,
-            pass_env: Vec::new(),
+            ..AgentRequest::default()
         };
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let repairer = AgentRequest {
@@ -130,7 +130,7 @@ impl Stage {
                 "scripted".to_owned(),
                 text(&self.script),
             ]),
-            pass_env: Vec::new(),
+            ..AgentRequest::default()
         };
         CreateTaskInput {
             goal: GOAL.to_owned(),

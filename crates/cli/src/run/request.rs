@@ -47,7 +47,9 @@ pub(crate) fn person() -> Option<String> {
 }
 
 fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
-    named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)
+    let agent = named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)?;
+    let config = arguments.set.iter().cloned().collect();
+    Ok(agent.map(|agent| AgentRequest { config, ..agent }))
 }
 
 /// The agent of a name, a command line, or both.
@@ -67,6 +69,7 @@ pub(crate) fn named_agent(
         task: None,
         argv,
         pass_env: pass_env.to_vec(),
+        ..AgentRequest::default()
     }))
 }
 

@@ -183,6 +183,7 @@ impl Bars {
             | Event::TaskResultsRemoved { .. }
             | Event::TriggerRefused { .. }
             | Event::QuestionOpened { .. }
+            | Event::QuestionExtended { .. }
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
             | Event::RunCancelRequested { .. }
@@ -195,6 +196,7 @@ impl Bars {
             | Event::GenerationOpened { .. }
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }
+            | Event::GenerationOptionSet { .. }
             | Event::GenerationNoted { .. }
             | Event::GenerationEnded { .. }
             | Event::GenerationCleaned { .. }

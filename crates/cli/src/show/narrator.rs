@@ -105,6 +105,9 @@ impl Narrator {
                 Vec::new()
             }
             Event::AgentOutput { generation_id, output, .. } => self.output(at, *generation_id, output),
+            Event::GenerationOptionSet { generation_id, problem: Some(problem), .. } => {
+                line(&self.who(*generation_id), format!("does not take an option: {problem}"))
+            }
             Event::GenerationLoadFailed { generation_id, message } => line(
                 &self.who(*generation_id),
                 format!("can't open its earlier conversation again: {message}"),
@@ -181,11 +184,13 @@ impl Narrator {
             | Event::RunAnswered { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunReassured { .. }
+            | Event::QuestionExtended { .. }
             | Event::GenerationMoved { .. }
             | Event::GenerationInitialized { .. }
             | Event::GenerationOpened { .. }
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }
+            | Event::GenerationOptionSet { .. }
             | Event::GenerationNoted { .. }
             | Event::GenerationEnded { .. }
             | Event::TurnPlanned { .. } => Vec::new(),

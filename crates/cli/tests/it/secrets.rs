@@ -84,3 +84,24 @@ fn variables_that_nobody_named_do_not_reach_the_agent() {
     assert!(!environment.contains("CLAUDECODE"), "{environment}");
     assert!(environment.contains("PATH="), "{environment}");
 }
+
+#[test]
+fn secrets_that_a_daemon_took_with_it_are_named_and_can_be_brought_again() {
+    let rally = Rally::with_config("[limits]\ncorrectiveRounds = 0\n").with_variable("MY_TOKEN", SECRET);
+    let goal = "Look\n\n$ test -n \"$MY_TOKEN\" && echo there > there.txt";
+    let first =
+        rally.run(&["run", goal, "--agent", "shell", "--pass-env", "MY_TOKEN", "--check", "false", "--json"]);
+    assert_eq!(first.code, Some(5), "{first:?}");
+    let task = first.result()["taskId"].as_str().unwrap().to_owned();
+    std::fs::remove_file(rally.path("there.txt")).unwrap();
+    rally.run(&["daemon", "stop"]);
+    let status = || rally.json(&["task", "show", &task]);
+    assert_eq!(rally.run(&["task", "retry", &task]).code, Some(0));
+    Rally::until("it is told that the environment is lost", || status()["status"] == "interrupted");
+    let told = crate::help::said_by(&rally.room(), "main_agent").join("\n");
+    assert!(told.contains("environment lost") && told.contains("MY_TOKEN"), "{told}");
+    assert_eq!(rally.run(&["task", "retry", &task, "--pass-env", "MY_TOKEN"]).code, Some(0));
+    Rally::until("the work was done again", || rally.path("there.txt").exists());
+    Rally::until("the task is settled", || status()["settled"] == true);
+    check(&rally, &first.out, &first.err);
+}

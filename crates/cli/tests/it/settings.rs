@@ -35,3 +35,29 @@ fn built_in_agents_are_ready_and_others_say_how_to_install_them() {
         assert_ne!(agent["installHint"], "", "{agent}");
     }
 }
+
+#[test]
+fn options_are_set_before_the_first_prompt_and_a_refused_one_is_told() {
+    let rally = Rally::new();
+    let agent = Rally::scenario("options");
+    let ended = rally.run(&[
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--set",
+        "mode=plan",
+        "--set",
+        "unknown=1",
+        "--check",
+        "true",
+        "--json",
+    ]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let run = ended.result()["runs"][0]["runId"].as_str().unwrap().to_owned();
+    assert_eq!(rally.json(&["result", "get", &run])["text"], "options: mode=\"plan\"");
+    let lines = ended.lines();
+    let answers: Vec<_> = lines.iter().filter(|line| line["kind"] == "generation.option_set").collect();
+    assert_eq!(answers.len(), 2);
+    assert!(answers[1]["data"]["problem"].as_str().unwrap().contains("there is no option `unknown`"));
+}

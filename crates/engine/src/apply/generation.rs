@@ -80,6 +80,7 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 input: Some(input.clone()),
                 run_id: *run_id,
                 accepted: false,
+                answered: false,
             });
             match input {
                 AgentInput::AnswerPermission { request_id, .. }
@@ -125,6 +126,14 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 && let Some(generation) = state.generations.get_mut(generation_id)
             {
                 generation.junk_lines = generation.junk_lines.saturating_add(*count);
+                changes.touch(RowRef::Generation(*generation_id));
+            }
+        }
+        Event::GenerationOptionSet { generation_id, seq, .. } => {
+            if let Some(generation) = state.generations.get_mut(generation_id) {
+                for entry in generation.inputs.iter_mut().filter(|entry| entry.seq == *seq) {
+                    entry.answered = true;
+                }
                 changes.touch(RowRef::Generation(*generation_id));
             }
         }
@@ -212,9 +221,9 @@ fn kind_of(input: &AgentInput) -> InputKind {
         AgentInput::NewSession { .. } => InputKind::NewSession,
         AgentInput::LoadSession { .. } => InputKind::LoadSession,
         AgentInput::Prompt { .. } => InputKind::Prompt,
-        AgentInput::Cancel { .. }
-        | AgentInput::AnswerPermission { .. }
-        | AgentInput::RefuseMethod { .. }
-        | AgentInput::SetConfigOption { .. } => InputKind::Other,
+        AgentInput::Cancel { .. } | AgentInput::AnswerPermission { .. } | AgentInput::RefuseMethod { .. } => {
+            InputKind::Other
+        }
+        AgentInput::SetConfigOption { .. } => InputKind::Option,
     }
 }

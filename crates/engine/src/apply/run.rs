@@ -130,6 +130,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     waits_since: None,
                     waited_ms: 0,
                     resumed_at: None,
+                    working_since: None,
                     ended_at: None,
                     said: Said::default(),
                 },
@@ -147,6 +148,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             }
             changes.touch(RowRef::Run(*run_id));
             let session_id = run.session_id;
+            run.working_since = (*to == RunStatus::Running).then_some(record.at);
             match to {
                 RunStatus::Starting => run.admitted_at = Some(record.at),
                 RunStatus::Running if run.started_at.is_none() => run.started_at = Some(record.at),

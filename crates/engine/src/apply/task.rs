@@ -6,6 +6,11 @@ use rallypoint_model::task::{TaskStatus, TaskTrigger, Verdict};
 use crate::changes::{Changes, RowRef};
 use crate::state::{KeyedFact, State, Task, TreeStop};
 
+/// Where the key of a request for a task is kept, apart from the keys of deliveries.
+pub(crate) fn task_key(idempotency_key: &str) -> String {
+    format!("task|{idempotency_key}")
+}
+
 pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
     match &record.event {
         Event::TaskCreated {
@@ -27,8 +32,9 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             budget,
         } => {
             if let Some(key) = idempotency_key {
+                let key = task_key(key);
                 state.keys.insert(key.clone(), KeyedFact::Task { id: *task_id });
-                changes.keys.push(key.clone());
+                changes.keys.push(key);
             }
             state.tasks.insert(
                 *task_id,

@@ -13,7 +13,7 @@ use super::{Deciding, Post, Voice};
 use crate::admission;
 use crate::planner::plan;
 use crate::prompt::FollowUpReason;
-use crate::state::{MailboxItem, PromptProgress};
+use crate::state::{InputKind, MailboxItem, PromptProgress};
 use crate::tree;
 
 /// Rounds after which conclusions are left to the next command. Each round ends
@@ -183,6 +183,9 @@ impl Deciding<'_, '_> {
             return false;
         };
         if generation.status != GenerationStatus::Ready {
+            return false;
+        }
+        if generation.inputs.iter().any(|entry| entry.kind == InputKind::Option && !entry.answered) {
             return false;
         }
         let Some(agent_session_id) = generation.agent_session_id.clone() else {

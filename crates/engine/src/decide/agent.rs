@@ -87,6 +87,7 @@ impl Deciding<'_, '_> {
                         generation_id,
                         Event::GenerationOpened { generation_id, agent_session_id: agent_session_id.clone() },
                     );
+                    self.set_options(generation_id);
                 }
             }
             AgentItem::SessionLoaded { .. } => self.session_loaded(generation_id),
@@ -110,7 +111,8 @@ impl Deciding<'_, '_> {
             AgentItem::RequestFailed { seq, code, message, .. } => {
                 self.request_failed(generation_id, *seq, *code, message);
             }
-            AgentItem::RequestAnswered { .. } | AgentItem::Started { .. } => {}
+            AgentItem::RequestAnswered { seq, .. } => self.option_answered(generation_id, *seq, None),
+            AgentItem::Started { .. } => {}
             AgentItem::UnknownRequest { request_id, method, .. } => {
                 let seen = self
                     .state
@@ -220,6 +222,37 @@ impl Deciding<'_, '_> {
         self.input(generation_id, input, None);
     }
 
+    fn option_answered(&mut self, generation_id: GenerationId, seq: u64, problem: Option<String>) {
+        let open = self
+            .state
+            .generations
+            .get(&generation_id)
+            .and_then(|generation| generation.input(seq))
+            .is_some_and(|entry| entry.kind == InputKind::Option && !entry.answered);
+        if open {
+            self.emit_for_generation(
+                generation_id,
+                Event::GenerationOptionSet { generation_id, seq, problem },
+            );
+        }
+    }
+
+    /// Sets the options that its launch asks for, in the conversation that was just opened.
+    fn set_options(&mut self, generation_id: GenerationId) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let Some(agent_session_id) = generation.agent_session_id.clone() else { return };
+        let launch = self.state.sessions.get(&generation.session_id).and_then(|it| it.launch.as_ref());
+        let config = launch.map(|launch| launch.config.clone()).unwrap_or_default();
+        for (config_id, value) in config {
+            let agent_session_id = agent_session_id.clone();
+            self.input(
+                generation_id,
+                AgentInput::SetConfigOption { agent_session_id, config_id, value },
+                None,
+            );
+        }
+    }
+
     fn session_loaded(&mut self, generation_id: GenerationId) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
         if generation.status != GenerationStatus::Opening {
@@ -232,6 +265,7 @@ impl Deciding<'_, '_> {
                 generation_id,
                 Event::GenerationOpened { generation_id, agent_session_id },
             );
+            self.set_options(generation_id);
         }
     }
 
@@ -439,6 +473,9 @@ impl Deciding<'_, '_> {
                     }
                     _ => self.finish_run(run_id, RunOutcome::Failed, reason),
                 }
+            }
+            Some(InputKind::Option) => {
+                self.option_answered(generation_id, seq, Some(format!("{code}: {message}")));
             }
             Some(InputKind::Other) | None => {
                 self.emit_for_generation(

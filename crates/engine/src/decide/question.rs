@@ -265,6 +265,24 @@ impl Deciding<'_, '_> {
         }
     }
 
+    /// Gives open questions back the time in which nobody could have answered them.
+    pub(crate) fn extend_questions(&mut self, away_ms: i64) {
+        if away_ms <= 0 {
+            return;
+        }
+        let open: Vec<(QuestionId, TaskId, rallypoint_model::time::Timestamp)> = self
+            .state
+            .questions
+            .values()
+            .filter(|question| question.status == QuestionStatus::Open)
+            .map(|question| (question.id, question.task_id, question.deadline_at.plus(away_ms)))
+            .collect();
+        for (question_id, task_id, deadline_at) in open {
+            let scope = self.task_scope(task_id);
+            self.emit(Aggregate::Task(task_id), scope, Event::QuestionExtended { question_id, deadline_at });
+        }
+    }
+
     /// Closes questions whose time is up.
     pub(crate) fn expire_questions(&mut self) {
         let now = self.now();

@@ -9,6 +9,7 @@ use rallypoint_model::task::{Criterion, CriterionCheck, TaskReason, TaskStatus, 
 use serde_json::json;
 
 use super::{Deciding, Post, UniqueKeys, Voice};
+use crate::apply::task_key;
 use crate::prompt::{FollowUp, FollowUpReason, follow_up};
 use crate::state::{KeyedFact, TurnCause};
 
@@ -82,7 +83,7 @@ impl Deciding<'_, '_> {
         let Some(key) = &create.idempotency_key else {
             return Ok(None);
         };
-        match self.state.keys.get(key) {
+        match self.state.keys.get(&task_key(key)) {
             Some(KeyedFact::Task { id }) => {
                 let same = self.state.tasks.get(id).is_none_or(|task| task.goal == create.goal);
                 if same {

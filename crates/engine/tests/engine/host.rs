@@ -162,7 +162,7 @@ impl Host {
             return true;
         }
         if attendance.status == GenerationStatus::Stopping {
-            self.report(world, generation_id, vec![AgentItem::Exited { code: None, signal: Some(15) }]);
+            report(world, generation_id, vec![AgentItem::Exited { code: None, signal: Some(15) }]);
             return true;
         }
         let Some((seq, input)) = attendance.inputs.first().cloned() else {
@@ -185,7 +185,7 @@ impl Host {
                     load_session: true,
                     raw: serde_json::Value::Null,
                 };
-                self.report(world, id, vec![accepted, hello]);
+                report(world, id, vec![accepted, hello]);
             }
             AgentInput::NewSession { .. } => {
                 let answer = match self.session_new {
@@ -197,7 +197,7 @@ impl Host {
                         raw: serde_json::Value::Null,
                     },
                 };
-                self.report(world, id, vec![accepted, answer]);
+                report(world, id, vec![accepted, answer]);
             }
             AgentInput::LoadSession { .. } => {
                 let answer = match self.session_load {
@@ -206,7 +206,7 @@ impl Host {
                     }
                     None => AgentItem::SessionLoaded { seq, frame: 2 },
                 };
-                self.report(world, id, vec![accepted, answer]);
+                report(world, id, vec![accepted, answer]);
             }
             AgentInput::Prompt { blocks, .. } => {
                 let label = attendance.launch.label.clone();
@@ -221,18 +221,18 @@ impl Host {
                 }
                 let words = blocks.last().map(|block| block.text.clone()).unwrap_or_default();
                 self.prompts.push((label, words));
-                self.report(world, id, vec![accepted]);
+                report(world, id, vec![accepted]);
                 let process = self.processes.entry(id).or_default();
                 process.prompt = Some(seq);
                 process.playing = turn.into();
                 self.play(world, id);
             }
             AgentInput::AnswerPermission { .. } => {
-                self.report(world, id, vec![accepted]);
+                report(world, id, vec![accepted]);
                 self.play(world, id);
             }
             AgentInput::Cancel { .. } => {
-                self.report(world, id, vec![accepted]);
+                report(world, id, vec![accepted]);
                 match self.on_cancel {
                     OnCancel::Answers(stop) => self.verb(world, id, Verb::Stop(stop)),
                     OnCancel::Fails(code) => self.verb(world, id, Verb::Fail(code, "cancelled")),
@@ -240,7 +240,7 @@ impl Host {
                 };
             }
             AgentInput::RefuseMethod { .. } | AgentInput::SetConfigOption { .. } => {
-                self.report(world, id, vec![accepted]);
+                report(world, id, vec![accepted]);
             }
         }
     }
@@ -276,14 +276,8 @@ impl Host {
             }
         };
         let waits = matches!(verb, Verb::Ask(_));
-        self.report(world, id, vec![item]);
+        report(world, id, vec![item]);
         !waits
-    }
-
-    /// Reports items as the next frame of a process.
-    pub(crate) fn report(&self, world: &mut World, id: GenerationId, items: Vec<AgentItem>) {
-        let cursor = next_cursor(world, id);
-        world.ok(Command::AgentReported { generation_id: id, report: AgentReport { cursor, items } });
     }
 
     fn verify(&mut self, world: &mut World, verification: &Verification) -> bool {
@@ -315,6 +309,12 @@ impl Host {
 fn next_cursor(world: &World, id: GenerationId) -> SpoolCursor {
     let known = world.state.generations.get(&id).map(|generation| generation.cursor).unwrap_or_default();
     SpoolCursor { record: known.record + 1, skip: 0, frames: known.frames + 1 }
+}
+
+/// Reports items as the next frame of a process.
+pub(crate) fn report(world: &mut World, id: GenerationId, items: Vec<AgentItem>) {
+    let cursor = next_cursor(world, id);
+    world.ok(Command::AgentReported { generation_id: id, report: AgentReport { cursor, items } });
 }
 
 /// Words in this frame.

@@ -8,7 +8,7 @@ use rallypoint_model::run::OutcomeReason;
 use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 use rallypoint_model::task::EvidenceResult;
 
-use crate::host::{Host, OnCancel, Verb};
+use crate::host::{Host, OnCancel, Verb, report};
 use crate::tasks::done;
 use crate::world::{World, task};
 
@@ -37,7 +37,7 @@ fn an_agent_that_exits_before_its_prompt_fails_its_run_with_its_last_words() {
     host.work(&mut world);
     let generation_id = only_generation(&world);
     let stderr = rallypoint_model::agent_io::AgentItem::Stderr { text: "warn\nno licence\n".to_owned() };
-    host.report(&mut world, generation_id, vec![stderr]);
+    report(&mut world, generation_id, vec![stderr]);
     host.verb(&mut world, generation_id, Verb::Exit(7));
     assert_eq!(world.story(id), "failed(run_failed), exit 1: goal failed");
     let expected =

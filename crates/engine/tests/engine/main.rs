@@ -1,10 +1,18 @@
 //! What the engine promises, one scenario a promise, and what holds for any input.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests: a value that is not there is their finding"
+)]
+
 mod approvals;
 mod archive;
 mod host;
 mod invariants;
 mod losses;
+mod old_journals;
 mod prompts;
 mod properties;
 mod questions;

@@ -189,3 +189,23 @@ fn a_conversation_that_is_refused_for_another_reason_fails_the_task() {
         Some(OutcomeReason::AgentError { code: -32603, message: "no such folder".to_owned() })
     );
 }
+
+#[test]
+fn time_without_a_daemon_does_not_count_for_a_question() {
+    let mut world = World::new();
+    let mut host = Host::ada(vec![blocked(), done("Fixed.")]);
+    let id = world.create(task(1));
+    host.finish(&mut world, id);
+    let question_id = world.question();
+    let day = 24 * 60 * 60 * 1000;
+    let before = world.state.questions[&question_id].deadline_at;
+    world.now = world.now.plus(3 * day);
+    world.ok(Command::ResumeClocks { away_ms: 3 * day });
+    world.ok(Command::Tick);
+    let question = &world.state.questions[&question_id];
+    assert_eq!(question.status, QuestionStatus::Open);
+    assert_eq!(question.deadline_at, before.plus(3 * day));
+    answer(&mut world, text("main, please"));
+    host.finish(&mut world, id);
+    assert_eq!(world.story(id), "done(proven), exit 0: goal completed, follow_up completed");
+}

@@ -2,7 +2,7 @@
 
 use rallypoint_model::agent_io::AgentItem;
 
-use crate::host::{Host, Verb, said};
+use crate::host::{Host, Verb, report, said};
 use crate::tasks::done;
 use crate::world::{World, task};
 
@@ -20,7 +20,7 @@ fn a_silent_agent_is_told_of_once_and_its_run_goes_on() {
     assert_eq!((world.story(id).as_str(), told(&world)), ("active, not settled: goal [running]", 1));
     let generation_id = *world.state.generations.keys().next().expect("a generation");
     let words: AgentItem = said(world.state.generations[&generation_id].cursor.frames + 1, "Fixed.");
-    host.report(&mut world, generation_id, vec![words]);
+    report(&mut world, generation_id, vec![words]);
     world.pass(world.limits.stall_ms);
     assert_eq!(told(&world), 2, "a new silence is a new suspicion");
     host.verb(&mut world, generation_id, Verb::Stop("end_turn"));

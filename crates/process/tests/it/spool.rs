@@ -189,3 +189,26 @@ proptest! {
         prop_assert_eq!(read, written);
     }
 }
+
+/// Agents outlive an upgrade of the program in shims of the older one, so their spools must stay readable.
+#[test]
+fn a_spool_of_format_1_is_read_by_every_newer_build() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/spool-format-1");
+    let records = read_all(&folder);
+    let shape: Vec<(RecordKind, u64)> = records.iter().map(|record| (record.kind, record.seq)).collect();
+    assert_eq!(
+        shape,
+        [
+            (RecordKind::Start, 0),
+            (RecordKind::In, 1),
+            (RecordKind::Out, 0),
+            (RecordKind::In, 2),
+            (RecordKind::Out, 0),
+            (RecordKind::In, 3),
+            (RecordKind::Out, 0),
+        ]
+    );
+    assert!(records.iter().all(|record| record.at_ms >= 1_796_000_000_000));
+    let asked = String::from_utf8(records.last().unwrap().bytes.clone()).unwrap();
+    assert!(asked.contains("session/request_permission"), "{asked}");
+}

@@ -141,7 +141,7 @@ fn requested_agents(
             label: None,
             task: None,
             argv: None,
-            pass_env: Vec::new(),
+            ..AgentRequest::default()
         }]
     };
     if let Some(agent) = &shared.config.default_agent {
@@ -218,6 +218,9 @@ pub(super) fn resolve(
     environment.sort();
     let mut secret_names: Vec<String> = hidden.iter().map(|(name, _)| name.clone()).collect();
     secret_names.sort();
+    let mut config = profile.config.clone();
+    config.extend(request.config.clone());
+    let config: Vec<(String, String)> = config.into_iter().collect();
     let launch = AgentLaunch {
         agent_id: slug(&request.agent),
         profile: profile.name.clone(),
@@ -226,6 +229,7 @@ pub(super) fn resolve(
         argv,
         environment,
         secret_names,
+        config,
         trusts_load: profile.trusts_load,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
@@ -248,6 +252,7 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         argv: argv.to_vec(),
         env_allow: Vec::new(),
         env_set: BTreeMap::new(),
+        config: BTreeMap::new(),
         usage: UsageKind::PerTurn,
         trusts_load: false,
         login_hint: None,

@@ -1,5 +1,12 @@
 //! What the store promises, on real SQLite in temporary folders.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests: a value that is not there is their finding"
+)]
+
 mod commits;
 mod faults;
 #[path = "../../../engine/tests/engine/host.rs"]
