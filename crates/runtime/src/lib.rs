@@ -18,6 +18,7 @@ mod funnel;
 mod handlers;
 mod journal_reader;
 mod launches;
+mod resend;
 mod sources;
 mod spool_items;
 mod views;

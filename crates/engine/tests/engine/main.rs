@@ -8,6 +8,7 @@
 )]
 
 mod approvals;
+mod fleet;
 mod host;
 mod invariants;
 mod losses;
@@ -18,6 +19,7 @@ mod questions;
 mod routing;
 mod several;
 mod silence;
+mod simulation;
 mod source;
 mod stopping;
 mod tasks;
