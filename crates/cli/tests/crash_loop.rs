@@ -10,13 +10,22 @@ use rallypoint_model::run::{RunPurpose, RunStatus};
 use rallypoint_model::task::TaskStatus;
 use rallypoint_ops::types::TaskView;
 use rallypoint_process::ProcessIdentity;
-use rallypoint_testkit::crash::{self, CrashPlan, CrashReport, Phase, Request, Work, check_work};
+use rallypoint_process::shim::FAULT_VARIABLE;
+use rallypoint_testkit::crash::{
+    self, CrashPlan, CrashReport, Harm, Mix, Phase, Request, Target, Work, check_work,
+};
 use rallypoint_testkit::{DaemonProcess, DataFolder, Followed, Follower, Journal, Rule, wait_for};
 
 /// Kills when nobody says how many.
 const ROUNDS: u32 = 200;
+/// Kills of daemons, shims and agents when nobody says how many.
+const ANY_ROUNDS: u32 = 60;
 /// Kills that show whether a missing safeguard is noticed.
 const FAULT_ROUNDS: u32 = 10;
+/// Time in which everything must come to its end once nobody kills any more.
+const QUIET_WITHIN: Duration = Duration::from_secs(120);
+/// The same where a safeguard is missing and some of it may never end.
+const FAULT_QUIET_WITHIN: Duration = Duration::from_secs(15);
 /// Far above what any single step takes, so that only a hang meets it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,19 +41,44 @@ fn seed() -> u64 {
     })
 }
 
-fn rounds() -> u32 {
-    std::env::var("RALLY_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
+/// So many rounds, or as `RALLY_CRASH_ROUNDS` scales them: it says how many the daemon's own loop takes.
+fn rounds(default: u32) -> u32 {
+    let given: Option<u32> = std::env::var("RALLY_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok());
+    given.map_or(default, |given| given.saturating_mul(default).div_ceil(ROUNDS))
+}
+
+fn plan(rounds: u32, mix: Mix) -> CrashPlan {
+    CrashPlan {
+        program: program(),
+        rounds,
+        mix,
+        seed: seed(),
+        patience: QUIET_WITHIN,
+        fault: None,
+        environment: Vec::new(),
+    }
 }
 
 async fn with_fault(fault: &str) -> anyhow::Result<CrashReport> {
-    let plan =
-        CrashPlan { program: program(), rounds: FAULT_ROUNDS, seed: seed(), fault: Some(fault.to_owned()) };
+    with_faults(fault, None).await
+}
+
+async fn with_faults(fault: &str, of_shims: Option<&str>) -> anyhow::Result<CrashReport> {
+    let plan = CrashPlan {
+        fault: Some(fault.to_owned()),
+        environment: of_shims
+            .map(|fault| (FAULT_VARIABLE.to_owned(), fault.to_owned()))
+            .into_iter()
+            .collect(),
+        patience: FAULT_QUIET_WITHIN,
+        ..plan(FAULT_ROUNDS, Mix::Daemon)
+    };
     crash::run(&plan).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crash_loop_loses_nothing_and_doubles_nothing() {
-    let plan = CrashPlan { program: program(), rounds: rounds(), seed: seed(), fault: None };
+    let plan = plan(rounds(ROUNDS), Mix::Daemon);
     println!("seed {}", plan.seed);
     let report = crash::run(&plan).await.unwrap();
     println!("{report}");
@@ -54,6 +88,19 @@ async fn crash_loop_loses_nothing_and_doubles_nothing() {
         with_prompt * 5 >= report.rounds,
         "{with_prompt} kills are too few with a prompt open:\n{report}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_with_killed_shims_and_agents() {
+    let plan = plan(rounds(ANY_ROUNDS), Mix::Anything);
+    println!("seed {}", plan.seed);
+    let report = crash::run(&plan).await.unwrap();
+    println!("{report}");
+    assert!(report.violations.is_empty(), "{report}");
+    for target in Target::ALL {
+        assert!(report.kills_by_target.contains_key(&target), "no kill {target:?}:\n{report}");
+    }
+    assert!(report.missed_kills * 3 < report.rounds, "too few kills found somebody:\n{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,6 +122,37 @@ async fn crash_loop_turns_red_without_the_cursor() {
     let report = with_fault("no-cursor").await.unwrap();
     println!("{report}");
     assert!(report.violations_of(Rule::Output) > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_turns_red_when_it_tells_before_it_commits() {
+    let report = with_fault("ack-before-commit").await.unwrap();
+    println!("{report}");
+    assert!(report.violations_of(Rule::Shown) > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_turns_red_with_the_cursor_outside_of_the_transaction() {
+    let report = with_fault("cursor-outside").await.unwrap();
+    println!("{report}");
+    assert!(report.violations_of(Rule::Output) > 0, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_turns_red_when_prompts_are_sent_again_in_doubt() {
+    let report = with_fault("resend-after-crash").await.unwrap();
+    println!("{report}");
+    assert!(report.violations_of(Rule::OnePrompt) > 0, "{report}");
+}
+
+/// The number that an input had keeps its repeat from the agent; without that safeguard of the shim it does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_repeated_under_its_number_is_harmless_only_while_shims_look_at_numbers() {
+    let report = with_fault("resend-repeated").await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    let report = with_faults("resend-repeated", Some("no-input-seq")).await.unwrap();
+    println!("{report}");
+    assert!(report.violations_of(Rule::OnePrompt) > 0, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +180,7 @@ async fn a_turn_of_four_thousand_frames_survives_two_kills() {
     assert_eq!(folder.agent_processes(), []);
     daemon.stop().await.unwrap();
     let journal = Journal::read(&folder.database()).unwrap();
-    assert_eq!(check_work(&journal, &[request]), []);
+    assert_eq!(check_work(&journal, &[request], Harm::None), []);
     let task = &journal.state.tasks[&made.task_id];
     assert_eq!((task.status, task.runs.len()), (TaskStatus::Done, 1));
     let outputs = journal.events.iter().filter(|event| event.event.kind() == "agent.output").count();

@@ -10,6 +10,7 @@
 pub mod client;
 pub mod command;
 pub mod environment;
+pub mod fault_point;
 pub mod shim;
 pub mod spool;
 pub mod sweep;

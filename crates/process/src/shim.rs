@@ -22,6 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::fault_point;
 use crate::shim::server::Server;
 pub(crate) use crate::shim::setup::{LOCK_FILE, REVOKED_FILE, SOCKET_FILE};
 use crate::spool::SEGMENT_BYTES_DEFAULT;
@@ -32,6 +33,8 @@ pub const START_WAIT_VARIABLE: &str = "RALLY_SHIM_START_MS";
 pub const GRACE_VARIABLE: &str = "RALLY_SHIM_GRACE_MS";
 /// Bytes of one spool segment; for tests.
 pub const SEGMENT_BYTES_VARIABLE: &str = "RALLY_SHIM_SEGMENT_BYTES";
+/// Safeguards of the shim that are left out, by their names with commas between; for tests.
+pub const FAULT_VARIABLE: &str = "RALLY_SHIM_FAULT";
 
 /// Waits and sizes of a shim that tests shorten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +44,23 @@ pub(crate) struct ShimOptions {
     /// What an agent gets for an orderly end at a limit.
     pub(crate) grace: Duration,
     pub(crate) segment_bytes: u64,
+    /// `no-epoch-check`: a daemon with an older epoch is let in.
+    pub(crate) no_epoch_check: bool,
+    /// `no-input-seq`: input with a number that was taken before is taken again.
+    pub(crate) no_input_seq: bool,
 }
 
 impl ShimOptions {
     fn from_environment() -> Self {
         let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+        let faults = std::env::var(FAULT_VARIABLE).unwrap_or_default();
+        let fault = |name: &str| faults.split(',').any(|part| part.trim() == name);
         ShimOptions {
             start_wait: Duration::from_millis(number(START_WAIT_VARIABLE).unwrap_or(10_000)),
             grace: Duration::from_millis(number(GRACE_VARIABLE).unwrap_or(5_000)),
             segment_bytes: number(SEGMENT_BYTES_VARIABLE).unwrap_or(SEGMENT_BYTES_DEFAULT),
+            no_epoch_check: fault("no-epoch-check"),
+            no_input_seq: fault("no-input-seq"),
         }
     }
 }
@@ -59,6 +70,7 @@ impl ShimOptions {
 /// Call it before any thread or async runtime exists in the process: it installs signal handlers, makes the process
 /// a session of its own and a subreaper, and reaps every child there is.
 pub fn run_shim(folder: &Path) -> ExitCode {
+    fault_point::arm(fault_point::SHIM_VARIABLE);
     let outcome = setup::prepare(folder, ShimOptions::from_environment()).map(Server::run);
     match outcome {
         Ok(code) => code,

@@ -24,6 +24,7 @@ use rallypoint_process::client::{
     AttachError, Attached, RevokeError, SendError, ShimHandle, StartError, launch_shim_with_environment,
     revoke,
 };
+use rallypoint_process::fault_point::pass;
 use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before, spool_end};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -33,6 +34,7 @@ use crate::faults::Faults;
 use crate::folders::Folders;
 use crate::funnel::SharedRedactor;
 use crate::launches::Environments;
+use crate::resend;
 use crate::spool_items::SpoolItems;
 
 /// Records read before what they say is reported.
@@ -120,17 +122,8 @@ async fn reach(shared: &Attending, attendance: &Attendance, folder: &Path) -> Re
                 if fresh {
                     return launch(shared, attendance, folder).await;
                 }
-                let revoking = folder.to_owned();
-                match tokio::task::spawn_blocking(move || revoke(&revoking)).await {
-                    Ok(Ok(_guard)) => return Reached::Gone(GenerationEnd::Lost),
-                    Ok(Err(RevokeError::Held { .. })) => {}
-                    Ok(Err(RevokeError::Io { source, .. }))
-                        if source.kind() == std::io::ErrorKind::NotFound =>
-                    {
-                        return Reached::Gone(GenerationEnd::NeverStarted);
-                    }
-                    Ok(Err(error)) => tracing::warn!(%error, "a generation's folder can't be revoked yet"),
-                    Err(error) => tracing::warn!(%error, "revoking was cut off"),
+                if let Some(end) = revoke_gone(folder).await {
+                    return Reached::Gone(end);
                 }
             }
             Err(error) => tracing::debug!(%error, "the shim does not answer yet"),
@@ -142,6 +135,21 @@ async fn reach(shared: &Attending, attendance: &Attendance, folder: &Path) -> Re
     Reached::Unreachable
 }
 
+/// Makes sure that no shim of this folder lives or ever will; nothing when one may.
+async fn revoke_gone(folder: &Path) -> Option<GenerationEnd> {
+    let revoking = folder.to_owned();
+    match tokio::task::spawn_blocking(move || revoke(&revoking)).await {
+        Ok(Ok(_guard)) => return Some(GenerationEnd::Lost),
+        Ok(Err(RevokeError::Held { .. })) => {}
+        Ok(Err(RevokeError::Io { source, .. })) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Some(GenerationEnd::NeverStarted);
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "a generation's folder can't be revoked yet"),
+        Err(error) => tracing::warn!(%error, "revoking was cut off"),
+    }
+    None
+}
+
 async fn launch(shared: &Attending, attendance: &Attendance, folder: &Path) -> Reached {
     let id = attendance.generation_id;
     if attendance.status == GenerationStatus::Stopping {
@@ -150,9 +158,11 @@ async fn launch(shared: &Attending, attendance: &Attendance, folder: &Path) -> R
     if let Err(error) = shared.folders.make_generation(id) {
         return start_failed(format!("its folder can't be made: {error}"));
     }
+    pass("attendant:folder-made");
     if let Err(error) = launch_shim_with_environment(&shared.program, folder, &shared.shim_environment) {
         return start_failed(format!("the shim can't be launched: {error}"));
     }
+    pass("attendant:launched");
     match ShimHandle::attach_launched(folder, shared.epoch).await {
         Ok((handle, attached)) => ready_to_work(shared, attendance, handle, attached).await,
         Err(AttachError::Refused { .. }) => Reached::LetGo,
@@ -199,15 +209,20 @@ async fn ready_to_work(
         marker: shared.folders.marker(attendance.generation_id),
     };
     let program = spec.argv.first().cloned().unwrap_or_default();
+    pass("attendant:attached");
     match handle.start(spec).await {
         Ok(process) | Err(StartError::AlreadyStarted { process }) => {
             Reached::Shim(handle, Attached { started: Some(process), ..attached })
         }
         Err(StartError::Timeout | StartError::Closed) => {
             // Whether it started is not known; the folder knows.
-            match ShimHandle::attach(&shared.folders.generation(attendance.generation_id), shared.epoch).await
-            {
+            let folder = shared.folders.generation(attendance.generation_id);
+            match ShimHandle::attach(&folder, shared.epoch).await {
                 Ok((handle, attached)) if attached.started.is_some() => Reached::Shim(handle, attached),
+                // The shim is gone. Nothing was said to its agent yet, if there was one.
+                Err(AttachError::NoShim) => {
+                    revoke_gone(&folder).await.map_or(Reached::Unreachable, Reached::Gone)
+                }
                 _ => start_failed(format!("`{program}` gave no sign of its start")),
             }
         }
@@ -234,7 +249,7 @@ fn start_failed(message: String) -> Reached {
 async fn declare(shared: &Attending, attendance: &Attendance, folder: &Path, end: GenerationEnd) -> End {
     let id = attendance.generation_id;
     let rebooted = shared.folders.rebooted_since(id);
-    let mut reading = Reading::new(shared, attendance, folder);
+    let mut reading = Reading::new(shared, attendance, folder).await;
     reading.read_all(shared).await;
     if reading.items.exited() {
         return End::Exited;
@@ -258,14 +273,18 @@ async fn work(
 ) -> End {
     let attendance = wanted.borrow_and_update().clone();
     let id = attendance.generation_id;
+    pass("attendant:started");
     if attendance.status == GenerationStatus::Launching
         && attached.started.is_some()
         && submit(shared, Command::GenerationLaunched { generation_id: id }).await.is_none()
     {
         return End::LetGo;
     }
-    let mut reading = Reading::new(shared, &attendance, folder);
+    let mut reading = Reading::new(shared, &attendance, folder).await;
     let mut sending = Sending { sent: attached.last_input_seq, retry: None };
+    if let Some(seq) = resend::after_crash(shared.faults, folder, &handle, attached.last_input_seq).await {
+        sending.sent = seq;
+    }
     let mut stopping: Option<Stopping> = None;
     let mut bell = handle.doorbell();
     loop {
@@ -279,6 +298,7 @@ async fn work(
             return End::LetGo;
         }
         if reading.items.exited() {
+            pass("attendant:exited");
             if !shared.faults.no_sweep {
                 finish(&handle).await;
             }
@@ -378,8 +398,12 @@ impl Sending {
                 continue;
             }
             items.peer().expect(*seq, input);
+            pass("attendant:sending");
             match handle.send(*seq, encode(input, *seq)).await {
-                Ok(()) => self.sent = *seq,
+                Ok(()) => {
+                    pass("attendant:sent");
+                    self.sent = *seq;
+                }
                 Err(
                     SendError::Exited | SendError::StdinClosed | SendError::NotStarted | SendError::Closed,
                 ) => return,
@@ -403,7 +427,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(shared: &Attending, attendance: &Attendance, folder: &Path) -> Self {
+    async fn new(shared: &Attending, attendance: &Attendance, folder: &Path) -> Self {
+        let cursor = committed_cursor(shared, attendance).await;
         let mut state =
             PeerState { agent_session_id: attendance.agent_session_id.clone(), ..PeerState::default() };
         for (seq, kind) in &attendance.kinds {
@@ -412,6 +437,7 @@ impl Reading {
                 InputKind::NewSession => Some(OpenRequest::SessionNew),
                 InputKind::LoadSession => Some(OpenRequest::SessionLoad),
                 InputKind::Prompt => Some(OpenRequest::Prompt),
+                InputKind::Option => Some(OpenRequest::SetOption),
                 InputKind::Other => None,
             };
             if let Some(request) = request {
@@ -423,9 +449,9 @@ impl Reading {
         Self {
             id: attendance.generation_id,
             folder: folder.to_owned(),
-            reader: SpoolReader::open(folder, attendance.cursor.record),
-            items: SpoolItems::new(attendance.cursor, peer, shared.limits.line_bytes),
-            stored: attendance.cursor,
+            reader: SpoolReader::open(folder, cursor.record),
+            items: SpoolItems::new(cursor, peer, shared.limits.line_bytes),
+            stored: cursor,
         }
     }
 
@@ -493,6 +519,7 @@ impl Reading {
         if submit(shared, command).await.is_none() {
             return false;
         }
+        pass("attendant:reported");
         self.stored = cursor;
         let (folder, record) = (self.folder.clone(), cursor.record);
         if let Err(error) = remove_segments_before(&folder, record) {
@@ -500,6 +527,15 @@ impl Reading {
         }
         true
     }
+}
+
+/// Up to where the spool is understood. The attendance may be older: a cursor that moves asks for no effect, and text
+/// that is read again from before it would be joined with what follows and stored twice.
+async fn committed_cursor(shared: &Attending, attendance: &Attendance) -> SpoolCursor {
+    let id = attendance.generation_id;
+    let known =
+        shared.decider.look(move |state| state.generations.get(&id).map(|generation| generation.cursor));
+    known.await.ok().flatten().unwrap_or(attendance.cursor)
 }
 
 /// Has a command decided, again and again while the store can't take it.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rallypoint_engine::due::Verification;
 use rallypoint_model::command::Command;
 use rallypoint_model::ids::EvidenceId;
+use rallypoint_process::fault_point::pass;
 use rallypoint_process::sweep::{RUN_MARKER_VARIABLE, sweep};
 use rallypoint_verify::{VerifyContext, verify_all};
 use uuid::Uuid;
@@ -42,6 +43,8 @@ pub(crate) async fn verify(shared: &Attending, round: Verification) {
         new_id: &|| EvidenceId(Uuid::now_v7()),
         redact: &redact,
     };
+    pass("checks:begin");
     let evidence = verify_all(&round.criteria, &context).await;
+    pass("checks:run");
     submit(shared, Command::Verified { task_id: round.task_id, round: round.round, evidence }).await;
 }

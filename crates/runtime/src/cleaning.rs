@@ -7,6 +7,7 @@ use std::time::Duration;
 use rallypoint_model::command::Command;
 use rallypoint_model::ids::GenerationId;
 use rallypoint_process::client::{AttachError, ShimHandle, shim_is_gone};
+use rallypoint_process::fault_point::pass;
 use rallypoint_process::sweep::sweep;
 
 use crate::attendant::{Attending, submit};
@@ -25,6 +26,7 @@ pub(crate) async fn clean(shared: &Attending, id: GenerationId) {
         submit(shared, Command::GenerationCleaned { generation_id: id, swept: 0, left: 0 }).await;
         return;
     }
+    pass("cleaning:begin");
     let mut gone = false;
     for _ in 0..SHIM_LOOKS {
         if shim_is_gone(&folder).unwrap_or(true) {
@@ -59,6 +61,7 @@ pub(crate) async fn clean(shared: &Attending, id: GenerationId) {
             Err(error) => tracing::warn!(%error, "removing a spool was cut off"),
         }
     }
+    pass("cleaning:removed");
     let left = report.left.len() + usize::from(!gone);
     let command = Command::GenerationCleaned {
         generation_id: id,

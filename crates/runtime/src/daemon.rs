@@ -11,6 +11,7 @@ use rallypoint_model::ids::{EntityId, RoomId, TaskId, WorldId};
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::time::Timestamp;
 use rallypoint_ops::Problem;
+use rallypoint_process::fault_point;
 use rallypoint_store::{Store, StoreError};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -132,6 +133,7 @@ pub struct Daemon {
 impl Daemon {
     /// Opens store and state, recovers what a daemon before left, and starts the effects.
     pub async fn open(options: DaemonOptions) -> Result<Self, OpenError> {
+        fault_point::arm(fault_point::DAEMON_VARIABLE);
         let faults = Faults::from_text(&std::env::var("RALLY_FAULT").unwrap_or_default());
         let folder = options.data_folder.clone();
         let store = open_store(&folder, faults).await.map_err(|error| open_error(&folder, error))?;
@@ -149,8 +151,7 @@ impl Daemon {
             store,
             limits: Arc::clone(&limits),
             redactor: redactor.clone(),
-            unique_keys: faults.unique_keys(),
-            forget_cursors: faults.no_cursor,
+            faults,
             followers: followers.clone(),
             effects,
         };

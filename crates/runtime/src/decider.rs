@@ -3,21 +3,25 @@
 //! It takes what has queued, decides and applies each command on the state so
 //! far, commits once, and only then do answers, followers and effects see it.
 
+mod faulty;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use rallypoint_engine::changes::Changes;
-use rallypoint_engine::decide::{Context, UniqueKeys, decide};
+use rallypoint_engine::decide::{Context, decide};
 use rallypoint_engine::due::{Effect, due, due_of_row, next_wakeup};
 use rallypoint_engine::state::State;
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_process::fault_point::pass;
 use rallypoint_store::{Store, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::faults::Faults;
 use crate::funnel::SharedRedactor;
 use crate::sources::{SystemClock, SystemIds};
 
@@ -58,8 +62,7 @@ pub(crate) struct DeciderParts {
     pub(crate) store: Store,
     pub(crate) limits: Arc<Limits>,
     pub(crate) redactor: SharedRedactor,
-    pub(crate) unique_keys: UniqueKeys,
-    pub(crate) forget_cursors: bool,
+    pub(crate) faults: Faults,
     pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
     pub(crate) effects: mpsc::UnboundedSender<Vec<Effect>>,
 }
@@ -73,7 +76,7 @@ impl Decider {
         for generation in state.generations.values_mut() {
             generation.last_report_at = SystemClock.now();
         }
-        if parts.forget_cursors {
+        if parts.faults.no_cursor {
             for generation in state.generations.values_mut() {
                 generation.cursor = rallypoint_model::session::SpoolCursor::default();
             }
@@ -234,8 +237,14 @@ impl Worker {
         if batch.is_empty() {
             return;
         }
-        match self.attempt(batch.iter().map(|(command, _)| command)) {
-            Ok(answers) => {
+        pass("decider:begin");
+        let (answers, changes) = self.decide_all(batch.iter().map(|(command, _)| command));
+        if self.parts.faults.ack_before_commit && !changes.is_empty() {
+            self.tell_then_commit(batch, answers, changes);
+            return;
+        }
+        match self.commit(changes) {
+            Ok(()) => {
                 for ((_, sender), answer) in batch.into_iter().zip(answers) {
                     // The caller may have gone away; what is committed stays.
                     let _gone = sender.send(answer);
@@ -256,10 +265,7 @@ impl Worker {
         }
     }
 
-    fn attempt<'a>(
-        &mut self,
-        commands: impl Iterator<Item = &'a Command>,
-    ) -> Result<Vec<Answer>, StoreError> {
+    fn decide_all<'a>(&mut self, commands: impl Iterator<Item = &'a Command>) -> (Vec<Answer>, Changes) {
         let mut changes = Changes::default();
         let mut ids = SystemIds;
         let answers: Vec<Answer> = commands
@@ -269,44 +275,58 @@ impl Worker {
                     ids: &mut ids,
                     limits: &self.parts.limits,
                     funnel: &self.parts.redactor,
-                    unique_keys: self.parts.unique_keys,
+                    unique_keys: self.parts.faults.unique_keys(),
                 };
                 decide(&mut self.state, command, &mut context, &mut changes)
             })
             .collect();
-        if !changes.is_empty() {
-            self.parts.store.commit(&mut changes, &self.state)?;
-            if !changes.purged.is_empty()
-                && let Err(error) = self.parts.store.rewrite()
-            {
-                tracing::warn!(%error, "old pages of the database may hold what was purged until the next start");
-            }
-            self.announce(changes);
+        (answers, changes)
+    }
+
+    fn commit(&mut self, mut changes: Changes) -> Result<(), StoreError> {
+        if changes.is_empty() {
+            return Ok(());
         }
-        Ok(answers)
+        pass("decider:decided");
+        if self.parts.faults.cursor_outside {
+            self.commit_cursors_apart(&mut changes)?;
+        } else {
+            self.parts.store.commit(&mut changes, &self.state)?;
+        }
+        pass("decider:committed");
+        if !changes.purged.is_empty()
+            && let Err(error) = self.parts.store.rewrite()
+        {
+            tracing::warn!(%error, "old pages of the database may hold what was purged until the next start");
+        }
+        self.announce(changes);
+        pass("decider:announced");
+        Ok(())
     }
 
     /// Tells followers and effects what was committed.
     fn announce(&self, changes: Changes) {
-        let effects: Vec<Effect> = changes
-            .touched
-            .iter()
-            .filter_map(|row| due_of_row(&self.state, *row, &self.parts.limits))
-            .collect();
+        let effects = self.effects_of(&changes);
         for event in changes.events {
             // Nobody may be following.
             let _nobody = self.parts.followers.send(Arc::new(event));
         }
+        self.hand_on(effects);
+    }
+
+    fn effects_of(&self, changes: &Changes) -> Vec<Effect> {
+        let due = |row: &_| due_of_row(&self.state, *row, &self.parts.limits);
+        changes.touched.iter().filter_map(due).collect()
+    }
+
+    fn hand_on(&self, effects: Vec<Effect>) {
         if !effects.is_empty() {
             let _ending = self.parts.effects.send(effects);
         }
     }
 
     fn announce_all(&self) {
-        let effects = due(&self.state, &self.parts.limits);
-        if !effects.is_empty() {
-            let _ending = self.parts.effects.send(effects);
-        }
+        self.hand_on(due(&self.state, &self.parts.limits));
     }
 
     /// After a failed commit the state in memory is ahead of the store: drop it.

@@ -14,12 +14,28 @@ pub(crate) struct Faults {
     pub(crate) no_sweep: bool,
     /// A spool's cursor starts at the beginning after a restart.
     pub(crate) no_cursor: bool,
+    /// Answers and followers are told what is not committed yet.
+    pub(crate) ack_before_commit: bool,
+    /// Cursors are committed after the facts, in a transaction of their own.
+    pub(crate) cursor_outside: bool,
+    /// A prompt that a shim has taken is sent to it again after a restart, as one more input.
+    pub(crate) resend_after_crash: bool,
+    /// The same under the number it had.
+    pub(crate) resend_repeated: bool,
 }
 
 impl Faults {
     pub(crate) fn from_text(text: &str) -> Self {
         let has = |name: &str| text.split(',').any(|part| part.trim() == name);
-        Self { no_unique_keys: has("no-unique-keys"), no_sweep: has("no-sweep"), no_cursor: has("no-cursor") }
+        Self {
+            no_unique_keys: has("no-unique-keys"),
+            no_sweep: has("no-sweep"),
+            no_cursor: has("no-cursor"),
+            ack_before_commit: has("ack-before-commit"),
+            cursor_outside: has("cursor-outside"),
+            resend_after_crash: has("resend-after-crash"),
+            resend_repeated: has("resend-repeated"),
+        }
     }
 
     pub(crate) fn unique_keys(self) -> UniqueKeys {

@@ -19,6 +19,7 @@ mod handlers;
 mod journal_reader;
 mod launches;
 mod retention;
+mod resend;
 mod sources;
 mod spool_items;
 mod views;

@@ -1,6 +1,7 @@
 //! A daemon as a child process, to be killed.
 
 use std::fs::OpenOptions;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -41,6 +42,17 @@ impl DaemonProcess {
 
     /// Starts one, whatever becomes of it. `fault` names the safeguard to be left out.
     pub fn spawn(program: &Path, folder: &DataFolder, fault: Option<&str>) -> anyhow::Result<Self> {
+        let fault: Vec<(String, String)> =
+            fault.map(|fault| ("RALLY_FAULT".to_owned(), fault.to_owned())).into_iter().collect();
+        Self::spawn_with(program, folder, &fault)
+    }
+
+    /// Starts one with more variables in its environment.
+    pub fn spawn_with(
+        program: &Path,
+        folder: &DataFolder,
+        environment: &[(String, String)],
+    ) -> anyhow::Result<Self> {
         let path = folder.path().join(LOG_FILE);
         let log = OpenOptions::new().create(true).append(true).open(&path)?;
         let kept = ["PATH", "HOME", "TMPDIR", "LANG"];
@@ -51,7 +63,7 @@ impl DaemonProcess {
             // What the machine's own environment holds must not decide about a test.
             .env_clear()
             .envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-            .envs(fault.map(|fault| ("RALLY_FAULT", fault)))
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -97,6 +109,11 @@ impl DaemonProcess {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The signal that ended it, if it has ended so by itself.
+    pub fn ended_by_signal(&mut self) -> anyhow::Result<Option<i32>> {
+        Ok(self.child.try_wait()?.and_then(|status| status.signal()))
     }
 
     /// SIGKILL, and waits until it is gone.

@@ -93,6 +93,17 @@ impl DataFolder {
         found
     }
 
+    /// Living shims of this folder.
+    pub fn shims(&self) -> Vec<ProcessIdentity> {
+        self.named_in_arguments("shim").into_iter().map(|process| process.identity).collect()
+    }
+
+    /// Living agents of this folder: the children of its shims.
+    pub fn agents(&self) -> Vec<ProcessIdentity> {
+        let shims: Vec<u32> = self.shims().iter().map(|shim| shim.pid).collect();
+        living().filter(|identity| parent(identity.pid).is_some_and(|pid| shims.contains(&pid))).collect()
+    }
+
     fn named_in_arguments(&self, role: &str) -> Vec<OwnProcess> {
         living()
             .filter_map(|identity| {
@@ -151,6 +162,11 @@ fn living() -> impl Iterator<Item = ProcessIdentity> {
         .filter(move |pid| *pid != own)
         .filter_map(ProcessIdentity::of)
         .filter(|identity| process_alive(*identity))
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 fn arguments(pid: u32) -> Vec<String> {

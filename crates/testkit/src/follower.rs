@@ -9,6 +9,7 @@ use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::State;
 use rallypoint_engine::view::is_settled;
 use rallypoint_model::event::{Event, EventRecord};
+use rallypoint_model::task::TaskStatus;
 use rallypoint_ops::types::EventsInput;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -67,7 +68,9 @@ impl Followed {
         let tasks = state
             .tasks
             .values()
-            .filter(|task| !is_settled(state, task))
+            // Events of one transaction come one by one: between a task's first event and its first run nothing of it
+            // is open, and nothing of it is over.
+            .filter(|task| !is_settled(state, task) || is_underway(task.status))
             .map(|task| format!("task {} ({}) is {:?}", task.id, task.title, task.status));
         let runs = state
             .runs
@@ -80,6 +83,11 @@ impl Followed {
             });
         tasks.chain(runs).chain(generations).collect()
     }
+}
+
+/// Whether a task of this status must not be left to itself.
+fn is_underway(status: TaskStatus) -> bool {
+    matches!(status, TaskStatus::Open | TaskStatus::Active | TaskStatus::Validating)
 }
 
 /// Follows everything from the beginning, in a task of its own.

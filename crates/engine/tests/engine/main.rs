@@ -9,6 +9,7 @@
 
 mod approvals;
 mod archive;
+mod fleet;
 mod host;
 mod invariants;
 mod losses;
@@ -20,6 +21,7 @@ mod queue;
 mod routing;
 mod several;
 mod silence;
+mod simulation;
 mod source;
 mod stopping;
 mod tasks;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::WaitStatus;
 
 use crate::agent_process::ExitStatus;
+use crate::fault_point::pass;
 use crate::shim::agent::{Agent, AgentEnd, InputState, read_once};
 use crate::shim::ending::After;
 use crate::shim::journal::Journal;
@@ -109,6 +110,7 @@ impl Generation {
             self.agent.stderr = None;
             let text = serde_json::to_vec(&status).unwrap_or_default();
             self.journal.record(RecordKind::Exit, &text);
+            pass("shim:exit-spooled");
             self.agent.end = AgentEnd::Recorded { status };
         }
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::agent_process::{OWNERLESS_MAX_MS_DEFAULT, SPOOL_MAX_BYTES_DEFAULT, StartSpec};
+use crate::fault_point::pass;
 use crate::identity::Signal;
 use crate::shim::agent::{Agent, AgentEnd, PENDING_INPUT_MAX_BYTES};
 use crate::shim::connection::{ConnectionId, Stage};
@@ -58,10 +59,10 @@ impl Server {
         if request.version != PROTOCOL_VERSION {
             return refused(Refusal::Version { supported: PROTOCOL_VERSION });
         }
-        if request.epoch < self.highest_epoch {
+        if request.epoch < self.highest_epoch && !self.options.no_epoch_check {
             return refused(Refusal::Epoch { highest: self.highest_epoch });
         }
-        self.highest_epoch = request.epoch;
+        self.highest_epoch = self.highest_epoch.max(request.epoch);
         // Before the answer: once the new daemon knows the last input, no older one may add to it. Connections that
         // have not attached are newer and may be the next.
         self.connections.retain(|connection| connection.id == id || connection.stage != Stage::Attached);
@@ -107,6 +108,7 @@ impl Server {
                 return self.start_failed(kind, message);
             }
         };
+        pass("shim:agent-spawned");
         let process = agent.process;
         let record = json!({
             "pid": process.pid,
@@ -114,6 +116,7 @@ impl Server {
             "argv0": agent.spec.argv.first(),
         });
         journal.record(RecordKind::Start, record.to_string().as_bytes());
+        pass("shim:start-spooled");
         self.generation =
             Some(Generation { agent, journal, hard_deadline, ownerless_max, last_input_seq: 0 });
         Reply::Started { process }
@@ -137,7 +140,7 @@ impl Server {
         if seq == 0 || seq > expected {
             return refused(Refusal::Gap { expected });
         }
-        if seq < expected {
+        if seq < expected && !self.options.no_input_seq {
             return Reply::Taken;
         }
         let agent = &generation.agent;
@@ -155,7 +158,8 @@ impl Server {
         if let Err(message) = generation.journal.record_input(seq, &payload) {
             return refused(Refusal::SpoolFull { message });
         }
-        generation.last_input_seq = seq;
+        pass("shim:input-spooled");
+        generation.last_input_seq = generation.last_input_seq.max(seq);
         generation.agent.input.push(payload);
         generation.write_input();
         Reply::Taken

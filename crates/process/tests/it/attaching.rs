@@ -112,3 +112,29 @@ async fn a_stranger_that_does_not_speak_the_protocol_is_dropped_and_disturbs_nob
     shim.handle.send(1, b"hello\n".to_vec()).await.unwrap();
     shim.until_output("hello").await;
 }
+
+#[tokio::test]
+async fn without_the_check_of_epochs_a_deposed_daemon_takes_an_agent_back() {
+    let shim = Shim::launch_with("g", &[("RALLY_SHIM_FAULT", "no-epoch-check")]).await;
+    shim.handle.start(shim.script("cat")).await.unwrap();
+    let (newer, _) = ShimHandle::attach(&shim.folder, 5).await.unwrap();
+    newer.send(1, b"from the newer\n".to_vec()).await.unwrap();
+    let (older, attached) = ShimHandle::attach(&shim.folder, 4).await.unwrap();
+    until_closed(&newer).await;
+    older.send(attached.last_input_seq + 1, b"from the older\n".to_vec()).await.unwrap();
+    shim.until_output("from the older").await;
+    assert!(matches!(newer.send(2, b"lost\n".to_vec()).await, Err(SendError::Closed)));
+}
+
+#[tokio::test]
+async fn without_the_check_of_input_numbers_a_repeat_reaches_the_agent() {
+    for (switches, expected) in [(&[][..], "one\n"), (&[("RALLY_SHIM_FAULT", "no-input-seq")][..], "one\none\n")] {
+        let shim = Shim::launch_with("g", switches).await;
+        shim.handle.start(shim.script("cat")).await.unwrap();
+        shim.handle.send(1, b"one\n".to_vec()).await.unwrap();
+        shim.handle.send(1, b"one\n".to_vec()).await.unwrap();
+        shim.handle.close_stdin().await.unwrap();
+        shim.until_exited().await;
+        assert_eq!(shim.text(RecordKind::Out), expected);
+    }
+}

@@ -1,5 +1,6 @@
 //! What must hold afterwards.
 
+mod harm;
 mod messages;
 mod orphans;
 mod output;
@@ -13,6 +14,7 @@ use rallypoint_engine::state::Task;
 use rallypoint_model::event::Event;
 use rallypoint_model::ids::TaskId;
 
+pub use harm::Harm;
 pub(crate) use orphans::check_orphans;
 pub(crate) use shown::{check_answers, check_shown};
 
@@ -21,14 +23,14 @@ use crate::journal::Journal;
 use crate::violation::{Rule, Violation};
 
 /// Everything that the journal can tell about requests that all came to their end.
-pub fn check_work(journal: &Journal, requests: &[Request]) -> Vec<Violation> {
+pub fn check_work(journal: &Journal, requests: &[Request], harm: Harm) -> Vec<Violation> {
     let tasks = tasks_of(journal, requests);
     let mut violations = Vec::new();
-    violations.extend(check_tasks(journal, requests, &tasks));
+    violations.extend(check_tasks(journal, requests, &tasks, harm));
     violations.extend(check_versions(journal));
     violations.extend(messages::check(journal));
-    violations.extend(prompts::check(journal, requests, &tasks));
-    violations.extend(output::check(journal, requests, &tasks));
+    violations.extend(prompts::check(journal, requests, &tasks, harm));
+    violations.extend(output::check(journal, requests, &tasks, harm));
     violations.extend(replay::check(journal));
     violations
 }
@@ -47,7 +49,12 @@ fn tasks_of<'a>(journal: &'a Journal, requests: &'a [Request]) -> TasksByKey<'a>
     tasks
 }
 
-fn check_tasks(journal: &Journal, requests: &[Request], tasks: &TasksByKey<'_>) -> Vec<Violation> {
+fn check_tasks(
+    journal: &Journal,
+    requests: &[Request],
+    tasks: &TasksByKey<'_>,
+    harm: Harm,
+) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for record in &journal.events {
@@ -71,6 +78,18 @@ fn check_tasks(journal: &Journal, requests: &[Request], tasks: &TasksByKey<'_>) 
     }
     for request in requests {
         for task in tasks.get(request.key.as_str()).into_iter().flatten() {
+            if harm == Harm::Possible && harm::was_harmed(journal, task) {
+                if let Some(untruth) = harm::untruth(journal, task) {
+                    let text =
+                        format!("task {} of `{}` ({:?}) {untruth}", task.id, request.key, request.work);
+                    violations.push(Violation::new(Rule::Ending, text));
+                }
+                if task.runs.len() > request.work.runs() {
+                    let text = format!("task {} of `{}` took {} runs", task.id, request.key, task.runs.len());
+                    violations.push(Violation::new(Rule::Ending, text));
+                }
+                continue;
+            }
             if task.status != request.work.ending() {
                 let text = format!(
                     "task {} of `{}` ({:?}) is {:?} because of {:?}, not {:?}; its last reply: {:?}",

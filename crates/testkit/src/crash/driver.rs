@@ -14,9 +14,10 @@ use rallypoint_ops::types::{EventsInput, TaskView};
 use rallypoint_store::Reader;
 use tokio::sync::watch;
 
-use crate::crash::check::{check_answers, check_orphans, check_shown, check_work};
+use crate::crash::check::{Harm, check_answers, check_orphans, check_shown, check_work};
 use crate::crash::phases::{phases, to_recover};
-use crate::crash::{CrashPlan, CrashReport, Request, Work};
+use crate::crash::targets::kill;
+use crate::crash::{CrashPlan, CrashReport, Mix, Request, Target, Work};
 use crate::daemon_process::DaemonProcess;
 use crate::data_folder::DataFolder;
 use crate::follower::{Followed, Follower, Shown, follow_part};
@@ -36,8 +37,6 @@ const EARLY_KILL_WITHIN: u64 = 60;
 const EARLY_KILLS: u64 = 8;
 /// Tasks at work beyond which a round asks for nothing new. A machine that is slow must not drown in a backlog.
 const AT_WORK: usize = 10;
-/// Time in which everything must come to its end once nobody kills any more.
-const QUIET_WITHIN: Duration = Duration::from_secs(120);
 /// Pause before a call is made again that was refused for now.
 const CALL_AGAIN: Duration = Duration::from_millis(50);
 
@@ -61,8 +60,12 @@ struct Driver<'a> {
     /// What followers of a part were shown.
     parts: Vec<Shown>,
     requests: Vec<Request>,
-    /// Last number of the journal at each kill.
-    kills: Vec<i64>,
+    /// What was killed when, as the last number of the journal.
+    kills: Vec<(Target, i64)>,
+    /// Kills that found nobody to kill.
+    missed_kills: u32,
+    /// The daemon that outlived the last round.
+    daemon: Option<DaemonProcess>,
     early_kills: u32,
     calls: usize,
     unanswered_calls: usize,
@@ -80,6 +83,8 @@ impl<'a> Driver<'a> {
             parts: Vec::new(),
             requests: Vec::new(),
             kills: Vec::new(),
+            missed_kills: 0,
+            daemon: None,
             early_kills: 0,
             calls: 0,
             unanswered_calls: 0,
@@ -87,25 +92,38 @@ impl<'a> Driver<'a> {
     }
 
     fn spawn(&self) -> anyhow::Result<DaemonProcess> {
-        DaemonProcess::spawn(&self.plan.program, &self.folder, self.plan.fault.as_deref())
+        let fault = self.plan.fault.clone().map(|fault| ("RALLY_FAULT".to_owned(), fault));
+        let environment: Vec<(String, String)> =
+            fault.into_iter().chain(self.plan.environment.iter().cloned()).collect();
+        DaemonProcess::spawn_with(&self.plan.program, &self.folder, &environment)
     }
 
     async fn round(&mut self) -> anyhow::Result<()> {
-        let mut daemon = self.spawn()?;
-        if self.random.chance(EARLY_KILLS) {
-            let delay = self.random.between(0, EARLY_KILL_WITHIN);
-            tokio::time::sleep(Duration::from_millis(delay)).await;
-            daemon.kill9()?;
-            self.early_kills += 1;
-        } else {
-            daemon.ready().await?;
-            self.work_until_killed(&mut daemon).await?;
+        let target = self.plan.mix.pick(&mut self.random);
+        let mut daemon = match self.daemon.take() {
+            Some(daemon) => daemon,
+            None => {
+                let mut daemon = self.spawn()?;
+                if target == Target::Daemon && self.random.chance(EARLY_KILLS) {
+                    let delay = self.random.between(0, EARLY_KILL_WITHIN);
+                    tokio::time::sleep(Duration::from_millis(delay)).await;
+                    daemon.kill9()?;
+                    self.early_kills += 1;
+                    self.kills.push((target, last_seq(&self.folder)));
+                    return Ok(());
+                }
+                daemon.ready().await?;
+                daemon
+            }
+        };
+        self.work_until_killed(&mut daemon, target).await?;
+        if !target.takes_daemon() {
+            self.daemon = Some(daemon);
         }
-        self.kills.push(last_seq(&self.folder));
         Ok(())
     }
 
-    async fn work_until_killed(&mut self, daemon: &mut DaemonProcess) -> anyhow::Result<()> {
+    async fn work_until_killed(&mut self, daemon: &mut DaemonProcess, target: Target) -> anyhow::Result<()> {
         let last = self.requests.len().checked_sub(1);
         if self.follower.look(Followed::unsettled) < AT_WORK {
             let key = format!("request-{}", self.requests.len());
@@ -117,11 +135,13 @@ impl<'a> Driver<'a> {
         let part = follow_part(client.clone(), self.part(), is_killed);
         let within = if self.random.chance(SOON_KILLS) { KILL_SOON_WITHIN } else { KILL_WITHIN };
         let delay = Duration::from_micros(self.random.between(0, within * 1_000));
+        let (folder, random) = (&self.folder, &mut self.random);
         let killing = async {
             tokio::time::sleep(delay).await;
-            let done = daemon.kill9();
+            let before = if target.takes_daemon() { None } else { Some(last_seq(folder)) };
+            let done = kill(target, folder, daemon, random).await;
             killed.send_replace(true);
-            done
+            done.map(|count| (count, before.unwrap_or_else(|| last_seq(folder))))
         };
         // The last request is sent again even when it was answered.
         let due: Vec<usize> = (0..self.requests.len())
@@ -131,7 +151,9 @@ impl<'a> Driver<'a> {
             .collect();
         let sending = send(&client, &mut self.requests, &due);
         let (killed, part, (calls, unanswered)) = tokio::join!(killing, part, sending);
-        killed?;
+        let (count, seq) = killed?;
+        self.kills.push((target, seq));
+        self.missed_kills += u32::from(count == 0);
         self.parts.push(part);
         self.calls += calls;
         self.unanswered_calls += unanswered;
@@ -167,13 +189,16 @@ impl<'a> Driver<'a> {
     /// One last start, without an end by force.
     async fn finish(mut self) -> anyhow::Result<CrashReport> {
         let mut violations = Vec::new();
-        let mut daemon = self.spawn()?;
+        let mut daemon = match self.daemon.take() {
+            Some(daemon) => daemon,
+            None => self.spawn()?,
+        };
         daemon.ready().await?;
         self.send_what_is_left(&daemon).await?;
         let wanted = self.requests.len();
         let quiet = self
             .follower
-            .until(QUIET_WITHIN, |followed| followed.state.tasks.len() >= wanted && followed.is_quiet())
+            .until(self.plan.patience, |followed| followed.state.tasks.len() >= wanted && followed.is_quiet())
             .await;
         if !quiet {
             let open = self.follower.look(Followed::open_ends);
@@ -181,7 +206,7 @@ impl<'a> Driver<'a> {
                 Rule::Ending,
                 format!(
                     "after {} s without a kill there is still: {}",
-                    QUIET_WITHIN.as_secs(),
+                    self.plan.patience.as_secs(),
                     open.join("; ")
                 ),
             ));
@@ -190,7 +215,11 @@ impl<'a> Driver<'a> {
         violations.extend(check_orphans(&self.folder, &status));
         daemon.stop().await?;
         let journal = Journal::read(&self.folder.database())?;
-        violations.extend(check_work(&journal, &self.requests));
+        let harm = match self.plan.mix {
+            Mix::Daemon => Harm::None,
+            Mix::Anything => Harm::Possible,
+        };
+        violations.extend(check_work(&journal, &self.requests, harm));
         violations.extend(check_answers(&journal, &self.requests));
         let whole = self.follower.finish();
         violations.extend(check_shown(&journal, &whole));
@@ -201,6 +230,7 @@ impl<'a> Driver<'a> {
             seed: self.plan.seed,
             rounds: self.plan.rounds,
             early_kills: self.early_kills,
+            missed_kills: self.missed_kills,
             requests: self.requests.len(),
             calls: self.calls,
             unanswered_calls: self.unanswered_calls,
@@ -214,7 +244,7 @@ impl<'a> Driver<'a> {
     }
 
     async fn send_what_is_left(&mut self, daemon: &DaemonProcess) -> anyhow::Result<()> {
-        let give_up = Instant::now() + QUIET_WITHIN;
+        let give_up = Instant::now() + self.plan.patience;
         loop {
             let due: Vec<usize> = (0..self.requests.len())
                 .filter(|index| self.requests.get(*index).is_some_and(|request| request.answers.is_empty()))
@@ -259,21 +289,28 @@ fn last_seq(folder: &DataFolder) -> i64 {
     Reader::open(&folder.database()).and_then(|reader| reader.last_seq()).unwrap_or(0)
 }
 
-fn count(report: &mut CrashReport, journal: &Journal, kills: &[i64]) {
+fn count(report: &mut CrashReport, journal: &Journal, kills: &[(Target, i64)]) {
     let mut state = State::default();
     let mut events = journal.events.iter().peekable();
-    for kill in kills {
-        while let Some(event) = events.next_if(|event| event.seq <= *kill) {
+    for (target, seq) in kills {
+        *report.kills_by_target.entry(*target).or_default() += 1;
+        while let Some(event) = events.next_if(|event| event.seq <= *seq) {
             apply(&mut state, event, &mut Changes::default());
         }
         for phase in phases(&state) {
             *report.kills_by_phase.entry(phase).or_default() += 1;
+            *report.phases_by_target.entry((*target, phase)).or_default() += 1;
         }
         report.recoveries += to_recover(&state);
     }
     let state = &journal.state;
     report.tasks = state.tasks.len();
     report.runs = state.runs.values().filter(|run| run.purpose != RunPurpose::Turn).count();
+    for run in state.runs.values().filter(|run| run.purpose != RunPurpose::Turn) {
+        let outcome = run.outcome.map_or_else(|| "none".to_owned(), |outcome| format!("{outcome:?}"));
+        *report.outcomes.entry(outcome).or_default() += 1;
+        report.renewed_runs += usize::from(run.attempts > 1);
+    }
     report.generations = state.generations.len();
     report.events = journal.events.len();
     report.messages = journal.messages().count();

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::crash::phases::Phase;
+use crate::crash::targets::Target;
 use crate::violation::{Rule, Violation};
 
 /// Violations that are printed of each rule; the rest is counted.
@@ -21,6 +22,12 @@ pub struct CrashReport {
     pub early_kills: u32,
     /// Kills that hit each phase; one kill may hit several.
     pub kills_by_phase: BTreeMap<Phase, u32>,
+    /// Kills that found nobody to kill.
+    pub missed_kills: u32,
+    /// Kills of each target.
+    pub kills_by_target: BTreeMap<Target, u32>,
+    /// Kills of each target that hit each phase.
+    pub phases_by_target: BTreeMap<(Target, Phase), u32>,
     /// Requests made.
     pub requests: usize,
     /// Calls that created a task or repeated such a call.
@@ -31,6 +38,10 @@ pub struct CrashReport {
     pub tasks: usize,
     /// Runs of sub-agents.
     pub runs: usize,
+    /// Outcomes of these runs.
+    pub outcomes: BTreeMap<String, usize>,
+    /// Runs that needed more than one process before their prompt was accepted.
+    pub renewed_runs: usize,
     /// Agent processes.
     pub generations: usize,
     /// Processes that were found again after a kill, over all kills.
@@ -73,11 +84,25 @@ impl fmt::Display for CrashReport {
             let share = self.kills_in(phase) * 100 / self.rounds.max(1);
             row(&format!("  {}", words(phase)), format!("{} ({share} %)", self.kills_in(phase)))?;
         }
+        if self.kills_by_target.len() > 1 {
+            for (target, count) in &self.kills_by_target {
+                row(&format!("kills {}", target.words()), count.to_string())?;
+                for phase in Phase::ALL {
+                    let count = self.phases_by_target.get(&(*target, phase)).copied().unwrap_or(0);
+                    row(&format!("  {}", words(phase)), count.to_string())?;
+                }
+            }
+            row("kills that found nobody", self.missed_kills.to_string())?;
+        }
         row("requests", self.requests.to_string())?;
         row("  calls made", self.calls.to_string())?;
         row("  calls not answered", self.unanswered_calls.to_string())?;
         row("tasks", self.tasks.to_string())?;
         row("runs of sub-agents", self.runs.to_string())?;
+        for (outcome, count) in &self.outcomes {
+            row(&format!("  {outcome}"), count.to_string())?;
+        }
+        row("  with more than one process", self.renewed_runs.to_string())?;
         row("agent processes", self.generations.to_string())?;
         row("  found again after a kill", self.recoveries.to_string())?;
         row("  processes swept", self.swept.to_string())?;

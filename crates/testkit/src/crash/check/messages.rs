@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rallypoint_engine::consequences::boundary_of_outcome;
 use rallypoint_model::event::Event;
 use rallypoint_model::run::RunPurpose;
+use rallypoint_model::task::TaskStatus;
 use serde_json::Value;
 
 use super::key_of;
@@ -83,7 +84,9 @@ fn replies(journal: &Journal) -> Vec<Violation> {
     for task in journal.state.tasks.values() {
         for role in ["acknowledgement", "terminal"] {
             let count = replies.get(&(Some(task.id), role)).copied().unwrap_or(0);
-            let wanted = usize::from(role == "acknowledgement" || task.status.is_terminal());
+            // An end by a cut is told like any other end; a person can take the task up again.
+            let ended = task.status.is_terminal() || task.status == TaskStatus::Interrupted;
+            let wanted = usize::from(role == "acknowledgement" || ended);
             if count != wanted {
                 let text = format!(
                     "task {} of `{}` has {count} {role} replies",

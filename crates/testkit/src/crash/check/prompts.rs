@@ -5,11 +5,17 @@
 use rallypoint_model::run::{RunOutcome, RunPurpose};
 
 use super::TasksByKey;
+use super::harm::{Harm, was_harmed};
 use crate::crash::Request;
 use crate::journal::Journal;
 use crate::violation::{Rule, Violation};
 
-pub(super) fn check(journal: &Journal, requests: &[Request], tasks: &TasksByKey<'_>) -> Vec<Violation> {
+pub(super) fn check(
+    journal: &Journal,
+    requests: &[Request],
+    tasks: &TasksByKey<'_>,
+    harm: Harm,
+) -> Vec<Violation> {
     let mut violations = Vec::new();
     let (prompts, accepted) = (journal.prompts(), journal.accepted());
     let accepted_of = |run_id| {
@@ -38,6 +44,17 @@ pub(super) fn check(journal: &Journal, requests: &[Request], tasks: &TasksByKey<
         let sent: usize = tasks.iter().flat_map(|task| &task.runs).map(|run_id| accepted_of(*run_id)).sum();
         // A request is one piece of work, however many tasks a fault made of it.
         let wanted = request.work.runs();
+        if harm == Harm::Possible && tasks.iter().any(|task| was_harmed(journal, task)) {
+            // An agent may be killed between its prompt and its note, but it notes nothing that it was not given.
+            if lines > sent || sent > wanted {
+                let text = format!(
+                    "`{}` ({:?}) is {wanted} prompts at most, {sent} were accepted, agents noted {lines}",
+                    request.key, request.work
+                );
+                violations.push(Violation::new(Rule::OnePrompt, text));
+            }
+            continue;
+        }
         if lines != sent || lines != wanted {
             let text = format!(
                 "`{}` ({:?}) is {wanted} prompts, {sent} were accepted, agents noted {lines}",
