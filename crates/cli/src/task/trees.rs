@@ -40,6 +40,7 @@ pub(crate) async fn spawn(
         label: arguments.label,
         task: arguments.text,
         argv: request.argv,
+        config: std::collections::BTreeMap::new(),
         pass_env: request.pass_env,
         parent_session_id,
         // The client repeats a call whose answer was lost; it must not start a second one.
