@@ -41,6 +41,8 @@ const WORD_KEYS: [&str; 29] = [
     "trigger",
     "verdict",
 ];
+/// Those of them that name people and agents, and so may hold spaces.
+const NAME_KEYS: [&str; 6] = ["agentId", "by", "label", "profile", "requestedBy", "stopRequestedBy"];
 /// Longest of them.
 const WORD_CHARS: usize = 128;
 /// Keys whose whole values come from agents in whatever form.
@@ -125,7 +127,8 @@ fn is_kept(text: &str, key: &str, around: Around) -> bool {
     if key == "reason" {
         return serde_json::from_value::<TaskReason>(Value::String(text.to_owned())).is_ok();
     }
-    let named = WORD_KEYS.contains(&key)
+    let word = WORD_KEYS.contains(&key) && (NAME_KEYS.contains(&key) || !text.contains(char::is_whitespace));
+    let named = word
         || key == "id"
         || key.ends_with("Id")
         || key.ends_with("_id")
@@ -205,6 +208,19 @@ mod tests {
         assert!(!text(&after).contains("SECRET"), "{after:?}");
         assert!(text(&after).contains("\"status\":\"completed\""), "{after:?}");
         assert!(text(&after).contains("\"lastFrame\":4"), "{after:?}");
+    }
+
+    #[test]
+    fn a_sentence_where_a_protocol_word_should_be_is_no_word() {
+        let run_id = RunId(Uuid::from_u128(2));
+        let answered = |reason: &str| Event::RunAnswered {
+            run_id,
+            stop_reason: reason.to_owned(),
+            frame: 1,
+            usage: None,
+        };
+        assert_eq!(scrubbed(&answered("the SECRET is")), Some(answered("")));
+        assert_eq!(scrubbed(&answered("end_turn")), Some(answered("end_turn")));
     }
 
     #[test]

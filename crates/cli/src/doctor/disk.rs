@@ -32,7 +32,7 @@ pub(super) fn findings(folder: &Path) -> Vec<Finding> {
     match holdings {
         Ok(None) => {}
         Ok(Some(holdings)) => {
-            findings.extend([failed_deletes(&holdings), processes(&holdings), purged(&holdings)])
+            findings.extend([failed_deletes(&holdings), processes(&holdings), purged(&holdings)]);
         }
         Err(error) => findings.push(
             Finding::new("database", State::Warn, format!("it can't be looked into: {error}"))

@@ -41,7 +41,7 @@ fn transcripts(rally: &Rally) -> Vec<String> {
     let sessions = rally.data.path().join("sessions");
     let mut all: Vec<String> =
         names(sessions.clone()).iter().flat_map(|agent| names(sessions.join(agent))).collect();
-    all.retain(|name| !name.ends_with(".tmp"));
+    all.retain(|name| !name.contains(".jsonl.tmp"));
     all.sort();
     all
 }
@@ -75,14 +75,14 @@ fn a_task_is_archived_by_the_time_of_its_end_although_the_daemon_was_away() {
     let task = run_one(&rally);
     let session = session(&rally, &task);
     Rally::until("the transcript is there", || transcripts(&rally) == [format!("{session}.jsonl")]);
-    assert_eq!(listed(&rally, &["task", "list"]), [task.clone()]);
+    assert_eq!(listed(&rally, &["task", "list"]), std::slice::from_ref(&task));
     let ended = rally.json(&["task", "show", &task])["endedAt"].as_i64().unwrap();
     stop(&rally);
 
     // 600 ms after its end; by the next start they are over.
     fs::write(rally.data.path().join("rally.toml"), config("0.01")).unwrap();
     Rally::until("the task is archived", || listed(&rally, &["task", "list"]).is_empty());
-    assert_eq!(listed(&rally, &["task", "list", "--archived"]), [task.clone()]);
+    assert_eq!(listed(&rally, &["task", "list", "--archived"]), std::slice::from_ref(&task));
     let shown = rally.json(&["task", "show", &task]);
     assert_eq!(shown["status"], "done");
     assert!(shown["archivedAt"].as_i64().unwrap() >= ended + 600, "{shown}");
@@ -155,7 +155,7 @@ fn a_purge_leaves_no_word_of_a_task_on_the_disk_and_the_next_daemon_starts() {
     assert_eq!(finding(&rally, "purged text")["state"], "ok");
 
     stop(&rally);
-    assert_eq!(listed(&rally, &["task", "list", "--archived"]), [other.clone()]);
+    assert_eq!(listed(&rally, &["task", "list", "--archived"]), std::slice::from_ref(&other));
     let shown = rally.json(&["task", "show", &task]);
     assert_eq!((&shown["goal"], &shown["deleted"]["mode"]), (&Value::from(""), &Value::from("purge")));
     assert!(rally.run(&["task", "show", &other]).out.contains("kept-words"));
