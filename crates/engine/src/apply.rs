@@ -18,6 +18,7 @@ use crate::changes::{Changes, RowRef};
 use crate::state::{KeyedFact, MailboxItem, Question, Room, State, TurnCause, World};
 
 pub use generation::hear;
+pub(crate) use run::spawn_key;
 pub(crate) use task::task_key;
 
 /// Applies one fact.

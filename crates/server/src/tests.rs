@@ -10,6 +10,7 @@ use rallypoint_ops::{Delivery, Method, OPERATIONS};
 use rallypoint_runtime::{Daemon, DaemonOptions};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::{SOCKET_NAME, ServeError, ServeOptions, serve};
@@ -163,7 +164,11 @@ async fn an_address_of_the_network_is_refused() {
 
 impl Served {
     /// The ids of all events from there on, as they come until the daemon stops.
-    async fn stream(&self, path: &str, last_event_id: Option<&str>) -> (u16, JoinHandle<Vec<String>>) {
+    async fn stream(
+        &self,
+        path: &str,
+        last_event_id: Option<&str>,
+    ) -> (u16, JoinHandle<Vec<String>>, watch::Receiver<String>) {
         let stream = UnixStream::connect(self.socket()).await.unwrap();
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -174,24 +179,33 @@ impl Served {
         }
         let response = sender.send_request(request.body(Full::new(Bytes::new())).unwrap()).await.unwrap();
         let status = response.status().as_u16();
+        let (seen, last) = watch::channel(String::new());
         let ids = tokio::spawn(async move {
-            let bytes = response.into_body().collect().await.unwrap().to_bytes();
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let mut body = response.into_body();
+            let mut text = String::new();
+            while let Some(Ok(frame)) = body.frame().await {
+                let bytes = frame.into_data().unwrap_or_default();
+                text.push_str(&String::from_utf8_lossy(&bytes));
+                let newest = text.lines().filter_map(|line| line.strip_prefix("id: ")).next_back();
+                seen.send_replace(newest.unwrap_or_default().to_owned());
+            }
             text.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_owned).collect()
         });
-        (status, ids)
+        (status, ids, last)
     }
 }
 
 #[tokio::test]
 async fn a_stream_goes_on_after_the_last_event_and_ends_with_the_daemon() {
     let served = served().await;
-    let (_, whole) = served.stream("/v1/events/stream?after=0", None).await;
-    let (_, rest) = served.stream("/v1/events/stream?after=0", Some("1")).await;
-    let (status, _) = served.stream("/v1/events/stream", Some("soon")).await;
+    let (_, whole, mut whole_last) = served.stream("/v1/events/stream?after=0", None).await;
+    let (_, rest, mut rest_last) = served.stream("/v1/events/stream?after=0", Some("1")).await;
+    let (status, ..) = served.stream("/v1/events/stream", Some("soon")).await;
     assert_eq!(status, 400);
-    let (status, _) = served.stream("/v1/events/stream?taskId=none", None).await;
+    let (status, ..) = served.stream("/v1/events/stream?taskId=none", None).await;
     assert_eq!(status, 400);
+    whole_last.wait_for(|id| id == "2").await.unwrap();
+    rest_last.wait_for(|id| id == "2").await.unwrap();
     served.stopped().await;
     assert_eq!(
         (whole.await.unwrap(), rest.await.unwrap()),

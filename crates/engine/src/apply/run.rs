@@ -8,6 +8,11 @@ use rallypoint_model::time::Timestamp;
 use crate::changes::{Changes, RowRef};
 use crate::state::{AgentAnswer, CancelAsked, KeyedFact, PromptProgress, Run, Said, Session, State};
 
+/// Where the key of a request for a sub-agent is kept, apart from other keys.
+pub(crate) fn spawn_key(idempotency_key: &str) -> String {
+    format!("spawn|{idempotency_key}")
+}
+
 pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
     match &record.event {
         Event::SessionCreated {
@@ -24,8 +29,9 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             idempotency_key,
         } => {
             if let Some(key) = idempotency_key {
+                let key = spawn_key(key);
                 state.keys.insert(key.clone(), KeyedFact::Session { id: *session_id });
-                changes.keys.push(key.clone());
+                changes.keys.push(key);
             }
             state.sessions.insert(
                 *session_id,

@@ -10,6 +10,7 @@ use rallypoint_model::task::{TaskStatus, TaskTrigger};
 
 use super::{Deciding, UniqueKeys};
 use crate::admission;
+use crate::apply::spawn_key;
 use crate::state::{KeyedFact, Session, Task};
 use crate::tree;
 
@@ -49,7 +50,7 @@ impl Deciding<'_, '_> {
         else {
             return Ok(None);
         };
-        let Some(known) = self.state.keys.get(key) else { return Ok(None) };
+        let Some(known) = self.state.keys.get(&spawn_key(key)) else { return Ok(None) };
         let session = match known {
             KeyedFact::Session { id } => self.state.sessions.get(id),
             KeyedFact::Task { .. } | KeyedFact::Message { .. } | KeyedFact::Run { .. } => None,
