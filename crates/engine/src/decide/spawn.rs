@@ -21,7 +21,7 @@ impl Deciding<'_, '_> {
         }
         let task =
             self.state.tasks.get(&spawn.task_id).ok_or_else(|| Refusal::not_found("task", spawn.task_id))?;
-        self.check_task_takes_work(task)?;
+        Self::check_task_takes_work(task)?;
         let parent = match spawn.parent_session_id {
             Some(id) => Some(self.checked_parent(task, id)?),
             None => None,
@@ -77,7 +77,7 @@ impl Deciding<'_, '_> {
         runs.filter(|run| run.session_id == session.id).map(|run| run.id).next()
     }
 
-    fn check_task_takes_work(&self, task: &Task) -> Result<(), Refusal> {
+    fn check_task_takes_work(task: &Task) -> Result<(), Refusal> {
         let retry = format!("`rally task retry {}` gives the task another run", task.id);
         if task.status.is_terminal() || task.status == TaskStatus::Interrupted {
             return Err(Refusal::new(
