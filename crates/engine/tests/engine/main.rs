@@ -8,7 +8,6 @@
 )]
 
 mod approvals;
-mod fleet;
 mod host;
 mod invariants;
 mod losses;

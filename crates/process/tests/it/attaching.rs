@@ -128,7 +128,9 @@ async fn without_the_check_of_epochs_a_deposed_daemon_takes_an_agent_back() {
 
 #[tokio::test]
 async fn without_the_check_of_input_numbers_a_repeat_reaches_the_agent() {
-    for (switches, expected) in [(&[][..], "one\n"), (&[("RALLY_SHIM_FAULT", "no-input-seq")][..], "one\none\n")] {
+    for (switches, expected) in
+        [(&[][..], "one\n"), (&[("RALLY_SHIM_FAULT", "no-input-seq")][..], "one\none\n")]
+    {
         let shim = Shim::launch_with("g", switches).await;
         shim.handle.start(shim.script("cat")).await.unwrap();
         shim.handle.send(1, b"one\n".to_vec()).await.unwrap();
