@@ -96,7 +96,7 @@ impl Journal {
     }
 
     /// The full output under a digest.
-    pub(crate) fn output(&self, digest: &str) -> Option<String> {
+    pub fn output(&self, digest: &str) -> Option<String> {
         let bytes = self.reader.blob(digest).ok()??;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }

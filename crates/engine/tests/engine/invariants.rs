@@ -144,22 +144,21 @@ pub(crate) fn check_state(state: &State, lane: u32) {
     for task in state.tasks.values() {
         let works = state.task_has_open_run(task);
         let asked = state.open_questions(task.id).next().is_some();
-        let what = format!("{task:?}");
         match task.status {
-            TaskStatus::Open | TaskStatus::Active => assert!(works, "nobody works on it: {what}"),
-            TaskStatus::Blocked => assert!(asked, "nothing is asked: {what}"),
+            TaskStatus::Open | TaskStatus::Active => assert!(works, "nobody works on it: {task:?}"),
+            TaskStatus::Blocked => assert!(asked, "nothing is asked: {task:?}"),
             TaskStatus::Validating => {
-                assert!(task.verification_due, "no check is due: {what}");
-                assert!(!works, "it is checked and worked on: {what}");
+                assert!(task.verification_due, "no check is due: {task:?}");
+                assert!(!works, "it is checked and worked on: {task:?}");
             }
             TaskStatus::Done | TaskStatus::Failed => {
-                assert!(!works, "worked on after its end: {what}");
-                assert!(!asked, "asked after its end: {what}");
+                assert!(!works, "worked on after its end: {task:?}");
+                assert!(!asked, "asked after its end: {task:?}");
             }
-            TaskStatus::WaitingOnUser => assert!(!works, "it waits and is worked on: {what}"),
+            TaskStatus::WaitingOnUser => assert!(!works, "it waits and is worked on: {task:?}"),
             TaskStatus::Interrupted => {
-                assert!(!works, "worked on after it was cut: {what}");
-                assert!(!asked, "asked after it was cut: {what}");
+                assert!(!works, "worked on after it was cut: {task:?}");
+                assert!(!asked, "asked after it was cut: {task:?}");
             }
         }
     }

@@ -9,7 +9,6 @@
 
 mod approvals;
 mod archive;
-mod fleet;
 mod host;
 mod invariants;
 mod losses;

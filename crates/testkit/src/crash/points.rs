@@ -62,7 +62,7 @@ pub async fn crash_at(
         if note.exists() && died {
             break;
         }
-        if Instant::now() >= give_up || follower.look(|followed| finished(followed)) {
+        if Instant::now() >= give_up || follower.look(finished) {
             bail!("{}:{} was never passed\n{}", point.name, point.at, daemon.log_tail());
         }
         tokio::time::sleep(LOOK_AGAIN).await;
