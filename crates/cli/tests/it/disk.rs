@@ -33,7 +33,10 @@ fn a_daemon_whose_folder_is_gone_ends() {
     assert_eq!(rally.run(&["--data", &data, "run", "Go\n\n$ true", "--check", "true"]).code, Some(0));
     let status = rally.json(&["--data", &data, "daemon", "status"]);
     let pid = status["pid"].as_u64().unwrap();
-    std::fs::remove_dir_all(&data).unwrap();
+    // The daemon may be writing a transcript into it at this moment.
+    Rally::until("the folder is removed", || {
+        std::fs::remove_dir_all(&data).is_ok() || !std::path::Path::new(&data).exists()
+    });
     let folder = format!("/proc/{pid}");
     Rally::until("the daemon has ended", || {
         let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
