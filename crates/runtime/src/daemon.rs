@@ -134,7 +134,7 @@ impl Daemon {
     /// Opens store and state, recovers what a daemon before left, and starts the effects.
     pub async fn open(options: DaemonOptions) -> Result<Self, OpenError> {
         fault_point::arm(fault_point::DAEMON_VARIABLE);
-        let faults = Faults::from_text(&std::env::var("RALLY_FAULT").unwrap_or_default());
+        let faults = Faults::of_environment();
         let folder = options.data_folder.clone();
         let store = open_store(&folder, faults).await.map_err(|error| open_error(&folder, error))?;
         let config = Arc::new(Config::load(&folder).map_err(|error| config_error(&error))?);
