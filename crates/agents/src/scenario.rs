@@ -16,6 +16,7 @@ use crate::{complain, usage};
 
 mod memory;
 mod odd_frames;
+mod quirks;
 mod turns;
 
 use turns::ScenarioAgent;
@@ -64,6 +65,13 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "remembers",
         "FILE [CUTS]: dies in its first prompts, that many of them, and can load its session from the file",
     ),
+    ("ignores-eof", "answers and does not end when its input does"),
+    ("slow-open", "MILLISECONDS: opens a session that slowly, with signs of life"),
+    ("fails-login", "CODE MESSAGE: refuses a session with this error"),
+    ("fails-login-in-prompt", "CODE MESSAGE: refuses a prompt with this error"),
+    ("leaves-child", "leaves a process in its own group behind"),
+    ("works-on", "goes on after its answer, for a conversation of its own making"),
+    ("apologises", "ends its turn well, with a provider's failure as its words"),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 

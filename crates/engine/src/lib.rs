@@ -14,6 +14,7 @@ pub mod consequences;
 pub mod decide;
 pub mod delivery_machine;
 pub mod due;
+pub mod login;
 pub mod permission;
 pub mod planner;
 pub mod prompt;

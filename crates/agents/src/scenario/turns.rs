@@ -17,6 +17,7 @@ use rallypoint_model::completion::{CompletionReport, ReportedTest};
 
 use super::memory::Memory;
 use super::odd_frames;
+use super::quirks::{self, SlowStart};
 use crate::report;
 
 /// How long `waits-for-file` waits.
@@ -71,6 +72,13 @@ enum Scenario {
     SplitSecret(String),
     Remembers(Memory),
     Options(std::sync::Mutex<Vec<String>>),
+    IgnoresEof,
+    Slow(SlowStart),
+    FailsLogin(RpcError),
+    FailsLoginInPrompt(RpcError),
+    LeavesChild,
+    WorksOn,
+    Apologises,
 }
 
 impl ScenarioAgent {
@@ -123,6 +131,13 @@ impl ScenarioAgent {
                 Scenario::Remembers(Memory::new(text(0, "a file")?.into(), number(1, Some(1))?, true))
             }
             "forgets" => Scenario::Remembers(Memory::new(text(0, "a file")?.into(), 1, false)),
+            "ignores-eof" => Scenario::IgnoresEof,
+            "slow-open" => Scenario::Slow(SlowStart { milliseconds: number(0, None)? }),
+            "fails-login" => Scenario::FailsLogin(quirks::error_of(args)?),
+            "fails-login-in-prompt" => Scenario::FailsLoginInPrompt(quirks::error_of(args)?),
+            "leaves-child" => Scenario::LeavesChild,
+            "works-on" => Scenario::WorksOn,
+            "apologises" => Scenario::Apologises,
             _ => return Err(format!("there is no scenario `{name}`")),
         };
         Ok(Self { scenario })
@@ -130,7 +145,7 @@ impl ScenarioAgent {
 
     /// Whether it goes on when its input ends.
     pub(super) fn outlives_its_input(&self) -> bool {
-        matches!(self.scenario, Scenario::IgnoresCancel)
+        matches!(self.scenario, Scenario::IgnoresCancel | Scenario::IgnoresEof)
     }
 
     /// What it prints before anything else.
@@ -172,6 +187,11 @@ impl Agent for ScenarioAgent {
     fn open_session(&self, session: &Session) -> Result<(), RpcError> {
         match &self.scenario {
             Scenario::Login => Err(login()),
+            Scenario::FailsLogin(error) => Err(error.clone()),
+            Scenario::Slow(slow) => {
+                slow.pass();
+                Ok(())
+            }
             Scenario::Remembers(memory) => {
                 memory.note(&session.cwd, &format!("session {}", session.session_id))
             }
@@ -181,9 +201,17 @@ impl Agent for ScenarioAgent {
 
     fn prompt(&self, turn: &Turn) -> Result<PromptEnd, RpcError> {
         match &self.scenario {
-            Scenario::Good => turn.send_message_chunk("hello"),
+            Scenario::Good | Scenario::IgnoresEof | Scenario::Slow(_) => turn.send_message_chunk("hello"),
             Scenario::Claims => turn.send_message_chunk(&claim()),
-            Scenario::Empty | Scenario::Login => {}
+            Scenario::Empty | Scenario::Login | Scenario::FailsLogin(_) => {}
+            Scenario::FailsLoginInPrompt(error) => return Err(error.clone()),
+            Scenario::LeavesChild => quirks::leave_child(turn)?,
+            Scenario::Apologises => turn.send_message_chunk(quirks::APOLOGY),
+            Scenario::WorksOn => {
+                turn.send_message_chunk("the answer");
+                answered_then(turn, quirks::work_on);
+                return Ok(PromptEnd::Answered);
+            }
             Scenario::Exits(code) => {
                 turn.send_message_chunk("I have begun");
                 std::process::exit(*code);

@@ -14,6 +14,7 @@ mod disk;
 mod help;
 mod outcomes;
 mod questions;
+mod quirks;
 mod restoring;
 mod retention;
 mod secrets;

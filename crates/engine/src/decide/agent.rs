@@ -12,11 +12,10 @@ use rallypoint_model::usage::TokenCounts;
 use super::Deciding;
 use super::stop::outcome_of_cancel;
 use crate::apply::apply_cursor;
+use crate::login::asks_for_login;
 use crate::permission::{Decision, standard};
 use crate::state::{InputKind, Run};
 
-/// JSON-RPC code of "authentication required" in the Agent Client Protocol.
-const AUTH_REQUIRED: i64 = -32000;
 /// JSON-RPC code of a request that was cancelled.
 const REQUEST_CANCELLED: i64 = -32800;
 /// Bytes of error output that are kept.
@@ -440,7 +439,7 @@ impl Deciding<'_, '_> {
             .get(&generation_id)
             .and_then(|generation| generation.input(seq))
             .map(|entry| entry.kind);
-        let reason = if code == AUTH_REQUIRED {
+        let reason = if asks_for_login(code, message) {
             OutcomeReason::LoginNeeded { hint: self.login_hint(generation_id, message) }
         } else {
             OutcomeReason::AgentError { code, message: message.to_owned() }
