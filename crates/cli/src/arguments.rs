@@ -59,6 +59,8 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: DaemonVerb,
     },
+    /// Print a link that lets a browser in, once
+    Open,
     /// Check what this machine has and lacks
     Doctor,
     /// Watch three agents work on one small task, in a throw-away folder
@@ -267,9 +269,12 @@ pub(crate) enum ResultVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Listen here too, on a loopback address such as 127.0.0.1:4747
+    /// Listen here, on a loopback address [default: 127.0.0.1:4747, or a free port when that is taken]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// Listen on the socket in the data folder only
+    #[arg(long, conflicts_with = "listen")]
+    pub(crate) no_listen: bool,
     /// Use a throw-away data folder
     #[arg(long)]
     pub(crate) ephemeral: bool,

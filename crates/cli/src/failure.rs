@@ -87,6 +87,8 @@ impl From<Problem> for Failure {
             | RefusalCode::AlreadyClosed
             | RefusalCode::AgentUnavailable
             | RefusalCode::KeyReused
+            | RefusalCode::Unauthenticated
+            | RefusalCode::Forbidden
             | RefusalCode::Internal => FAILED,
         };
         Self { code, message: problem.message, hint: problem.hint }

@@ -14,6 +14,7 @@ mod doctor;
 mod duration;
 mod environment;
 mod failure;
+mod open;
 mod output;
 mod question;
 mod resolve;
@@ -116,6 +117,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Agents => agents::carry_out(&connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,
+        Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,
         // Told apart above.
         Verb::Demo(_) | Verb::Serve(_) => Ok(0),

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rallypoint_client::Client;
 use rallypoint_runtime::{Daemon, DaemonOptions, OpenError};
 use rallypoint_server::{SOCKET_NAME, ServeOptions, serve};
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use crate::arguments::ServeArguments;
 use crate::autostart::{LOCKED, own_program};
 use crate::data_folder;
 use crate::failure::Failure;
+use crate::open;
 use crate::output::Output;
 
 /// Time between two looks at whether the data folder is still there.
@@ -63,7 +65,6 @@ pub(crate) async fn carry_out(
         data_folder: data_folder.clone(),
         program: own_program()?,
         ends_when_idle: arguments.idle_exit,
-        listen: arguments.listen.map(|address| address.to_string()),
     })
     .await
     .map_err(|error| cannot_open(&error))?;
@@ -71,11 +72,16 @@ pub(crate) async fn carry_out(
     stop_without_folder(&daemon, &data_folder);
     let options = ServeOptions { data_folder: data_folder.clone(), listen: arguments.listen };
     let serving = serve(daemon, options);
-    tokio::pin!(serving);
+    // It calls what is being served, so both go on at the same time.
+    let saying = async {
+        ready(&data_folder).await;
+        say_ready(&arguments, &data_folder, output).await
+    };
+    tokio::pin!(serving, saying);
     tokio::select! {
         ended = &mut serving => ended.map_err(cannot_serve)?,
-        () = ready(&data_folder) => {
-            say_ready(&arguments, &data_folder, output)?;
+        said = &mut saying => {
+            said?;
             serving.await.map_err(cannot_serve)?;
         }
     }
@@ -121,6 +127,9 @@ fn cannot_serve(error: rallypoint_server::ServeError) -> Failure {
         rallypoint_server::ServeError::NotLoopback { .. } => "use an address such as 127.0.0.1:4747",
         rallypoint_server::ServeError::Listen { .. } => {
             "another program may use the port; choose another one"
+        }
+        rallypoint_server::ServeError::Token { .. } => {
+            "the file must be readable by its owner; when it is removed, a new one is made"
         }
         rallypoint_server::ServeError::Socket { .. } => {
             "the data folder must be on a file system that takes sockets"
@@ -197,24 +206,35 @@ async fn ready(data_folder: &Path) {
     }
 }
 
-fn say_ready(arguments: &ServeArguments, data_folder: &Path, output: &mut Output) -> Result<(), Failure> {
+async fn say_ready(
+    arguments: &ServeArguments,
+    data_folder: &Path,
+    output: &mut Output,
+) -> Result<(), Failure> {
     if arguments.detached {
         tracing::info!("serving `{}`, version {}", data_folder.display(), env!("CARGO_PKG_VERSION"));
         return Ok(());
     }
-    let address = arguments.listen.map(|address| format!("http://{address}"));
+    // Over the socket, as any command does; the port is opened with the first link.
+    let link = if arguments.no_listen {
+        None
+    } else {
+        Some(open::link(&Client::unix(data_folder.join(SOCKET_NAME))).await?)
+    };
+    let address = link.as_deref().and_then(|link| link.split_once("/open")).map(|(address, _)| address);
     if output.is_json() {
         output.json(&json!({
             "kind": "daemon.ready",
             "dataFolder": data_folder,
             "socket": data_folder.join(SOCKET_NAME),
             "listen": address,
+            "open": link,
         }))?;
         return Ok(());
     }
     output.talk(&format!("serving `{}`, Ctrl-C ends it", data_folder.display()));
-    if let Some(address) = address {
-        output.talk(&format!("listening on {address}, described at {address}/openapi.json"));
+    if let Some(link) = &link {
+        output.talk(&format!("open {link} in a browser; the link works once, `rally open` makes another"));
     }
     if arguments.ephemeral {
         output.talk(&format!("other terminals reach it with `--data {}`", data_folder.display()));

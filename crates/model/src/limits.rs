@@ -58,6 +58,14 @@ pub struct Limits {
     pub shim_ownerless_max_ms: u64,
     /// Idle time after which a daemon that a command started ends.
     pub daemon_idle_ms: i64,
+    /// Calls over TCP in a second, all callers together.
+    pub requests_per_second: u32,
+    /// Wrong tokens and cookies in a minute, all callers together, before callers have to wait.
+    pub failed_logins_per_minute: u32,
+    /// Time a one-time link to the console can be used.
+    pub access_link_minutes: u64,
+    /// Time a browser stays let in.
+    pub access_cookie_days: u64,
     /// Time from a task's end to its archiving, decimals allowed; 0 means never.
     pub archive_after_minutes: Minutes,
 }
@@ -90,6 +98,10 @@ impl Default for Limits {
             spool_max_bytes: 1024 * 1024 * 1024,
             shim_ownerless_max_ms: 6 * 60 * 60 * 1000,
             daemon_idle_ms: 10 * 60 * 1000,
+            requests_per_second: 500,
+            failed_logins_per_minute: 30,
+            access_link_minutes: 5,
+            access_cookie_days: 30,
             archive_after_minutes: Minutes::whole(60),
         }
     }

@@ -20,6 +20,10 @@ pub enum RefusalCode {
     AgentUnavailable,
     /// The same key came with another command.
     KeyReused,
+    /// Nobody has said who calls, or wrongly.
+    Unauthenticated,
+    /// This caller may not do this.
+    Forbidden,
     /// Something failed on our side; the same call may work later.
     Internal,
 }

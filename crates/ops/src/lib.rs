@@ -9,5 +9,5 @@ pub mod registry;
 pub mod trees;
 pub mod types;
 
-pub use problem::Problem;
+pub use problem::{Problem, ProblemBody};
 pub use registry::{Delivery, Method, OPERATIONS, Operation, Role};

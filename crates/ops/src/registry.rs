@@ -86,6 +86,8 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/daemon", Some("daemon status"), Body, types::Empty => types::DaemonStatus),
     operation!("daemon.stop", "End the daemon; agents live on in their shims", Admin, false,
         Post "/v1/daemon/stop", Some("daemon stop"), Body, types::Empty => types::Empty),
+    operation!("access.link", "Make a link that lets a browser in, once", Admin, false,
+        Post "/v1/access/links", Some("open"), Body, types::Empty => types::AccessLink),
     operation!("task.create", "Make a task and start its work", Operator, false,
         Post "/v1/tasks", Some("run"), Body, types::CreateTaskInput => types::TaskView),
     operation!("task.list", "List tasks, latest first", Viewer, false,

@@ -26,6 +26,14 @@ pub use retention::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TranscriptVie
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Empty {}
 
+/// A way in for a browser.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessLink {
+    /// To be opened once, within the minutes of the limit `accessLinkMinutes`.
+    pub url: String,
+}
+
 /// The daemon as it is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -8,6 +8,7 @@ use rallypoint_engine::view::is_idle;
 use rallypoint_model::command::Command;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::{EntityId, RoomId, TaskId, WorldId};
+use rallypoint_model::limits::Limits;
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::time::Timestamp;
 use rallypoint_ops::Problem;
@@ -55,8 +56,6 @@ pub struct DaemonOptions {
     pub program: PathBuf,
     /// Whether it ends by itself after being idle.
     pub ends_when_idle: bool,
-    /// Address of the TCP listener, shown in the status.
-    pub listen: Option<String>,
 }
 
 /// Why a daemon could not be opened.
@@ -117,10 +116,11 @@ pub(crate) struct Shared {
     pub(crate) epoch: u64,
     pub(crate) started_at: Timestamp,
     pub(crate) ends_when_idle: bool,
-    pub(crate) listen: Option<String>,
+    /// Address of the TCP listener, when there is one.
+    pub(crate) listen: Mutex<Option<String>>,
     pub(crate) stop: watch::Sender<bool>,
     last_call: Mutex<Instant>,
-    followers: broadcast::Sender<Arc<EventRecord>>,
+    pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
@@ -168,7 +168,7 @@ impl Daemon {
             epoch,
             started_at: SystemClock.now(),
             ends_when_idle: options.ends_when_idle,
-            listen: options.listen,
+            listen: Mutex::default(),
             stop,
             last_call: Mutex::new(Instant::now()),
             followers,
@@ -240,6 +240,20 @@ impl Daemon {
         let live = self.shared.followers.subscribe();
         tokio::spawn(crate::follow::follow(self.shared.readers.clone(), live, after, task, room, sender));
         receiver
+    }
+
+    /// The limits of its configuration.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.config.limits
+    }
+
+    /// Says where it listens besides its socket, for its status.
+    pub fn listens_on(&self, address: String) {
+        *self.shared.listen.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Turns true when the daemon is asked to end, or has been idle long enough.

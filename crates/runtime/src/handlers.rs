@@ -5,6 +5,7 @@ mod retention;
 mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use rallypoint_engine::state::State;
 use rallypoint_model::command::Command;
@@ -170,7 +171,7 @@ async fn daemon_status(shared: &Shared) -> Result<DaemonStatus, Problem> {
         generations,
         unclean_generations: unclean,
         last_seq,
-        listen: shared.listen.clone(),
+        listen: shared.listen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
     })
 }
 

@@ -12,6 +12,7 @@ mod daemon;
 mod decider;
 mod effects;
 mod faults;
+mod figures;
 mod folders;
 mod follow;
 mod funnel;
@@ -26,4 +27,5 @@ mod views;
 
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, DaemonOptions, Followed, OpenError};
+pub use figures::Figures;
 pub use sources::{SystemClock, SystemIds};

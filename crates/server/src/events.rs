@@ -4,6 +4,7 @@
 //! the journal. It sees every event once and in order all the same.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -17,7 +18,9 @@ use rallypoint_runtime::{Daemon, Followed};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
+use crate::metrics::Metrics;
 use crate::problems::Refused;
+use crate::routes::Served;
 
 /// Silence after which a comment is sent, so that both ends notice a connection that is gone. Proxies commonly cut at
 /// 30 s and more.
@@ -25,6 +28,7 @@ const PING: Duration = Duration::from_secs(15);
 
 struct Follower {
     daemon: Daemon,
+    metrics: Arc<Metrics>,
     feed: mpsc::Receiver<Followed>,
     task: Option<TaskId>,
     room: Option<RoomId>,
@@ -34,7 +38,8 @@ struct Follower {
 }
 
 /// Answers with the events that the input asks for, until the daemon or the reader ends.
-pub(crate) fn stream(daemon: Daemon, headers: &HeaderMap, input: Value) -> Result<Response, Refused> {
+pub(crate) fn stream(served: Served, headers: &HeaderMap, input: Value) -> Result<Response, Refused> {
+    let Served { daemon, metrics, .. } = served;
     let wanted: EventsInput =
         serde_json::from_value(input).map_err(|error| Refused::invalid(error.to_string()))?;
     let last = match headers.get("last-event-id") {
@@ -50,7 +55,7 @@ pub(crate) fn stream(daemon: Daemon, headers: &HeaderMap, input: Value) -> Resul
     };
     let feed = daemon.follow(last, wanted.task_id, wanted.room_id);
     let stop = daemon.stop_requested();
-    let follower = Follower { daemon, feed, task: wanted.task_id, room: wanted.room_id, last, stop };
+    let follower = Follower { daemon, metrics, feed, task: wanted.task_id, room: wanted.room_id, last, stop };
     let frames = unfold(follower, |mut follower| async move {
         let record = follower.next().await?;
         Some((Ok::<Frame, Infallible>(record), follower))
@@ -72,6 +77,7 @@ impl Follower {
                     return frame(&record);
                 }
                 Followed::Lagged { after } => {
+                    self.metrics.lagged();
                     let after = self.last.unwrap_or(after);
                     self.last = Some(after);
                     self.feed = self.daemon.follow(self.last, self.task, self.room);

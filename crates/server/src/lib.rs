@@ -4,12 +4,18 @@
 //! exist without the other. This crate moves requests and answers; what they mean is the runtime's business. It
 //! knows no SQL, no git and no signals.
 
+mod access;
+mod doors;
+mod entrance;
 mod events;
 mod guard;
+mod health;
 mod input;
 mod listen;
+mod metrics;
 mod openapi;
 mod problems;
+mod request_id;
 mod routes;
 
 #[cfg(test)]
@@ -17,11 +23,18 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rallypoint_runtime::Daemon;
 use tokio::sync::watch;
 
+use access::Access;
+use doors::Doors;
+use metrics::Metrics;
+use routes::Served;
+
+pub use access::TOKEN_FILE;
 pub use listen::SOCKET_NAME;
 pub use openapi::document as openapi_document;
 
@@ -42,7 +55,9 @@ pub struct ServeOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Everybody on the network could give orders to the agents.
-    #[error("`{address}` is not a loopback address, and callers from elsewhere can't be told apart yet")]
+    #[error(
+        "`{address}` is not a loopback address, and there are no accounts by which callers from elsewhere could be told apart"
+    )]
     NotLoopback {
         /// The address asked for.
         address: SocketAddr,
@@ -50,6 +65,14 @@ pub enum ServeError {
     /// The socket in the data folder can't be made.
     #[error("the socket `{}` can't be made: {source}", path.display())]
     Socket {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The access token can't be read or made.
+    #[error("the access token `{}` can't be used: {source}", path.display())]
+    Token {
         /// Where.
         path: PathBuf,
         /// What the system said.
@@ -79,24 +102,20 @@ pub async fn serve(daemon: Daemon, options: ServeOptions) -> Result<(), ServeErr
 }
 
 async fn serve_open(daemon: &Daemon, options: &ServeOptions) -> Result<(), ServeError> {
-    let tcp = match options.listen {
-        Some(address) => Some(listen::tcp(address).await?),
-        None => None,
-    };
+    let access = Access::open(&options.data_folder, daemon.limits())
+        .map_err(|source| ServeError::Token { path: options.data_folder.join(TOKEN_FILE), source })?;
+    let access = Arc::new(access);
+    let (doors, arriving) = Doors::new(Arc::clone(&access), daemon.clone());
+    if let Some(address) = options.listen {
+        doors.listen(address).await?;
+    }
     let (socket, _socket_file) = listen::socket(&options.data_folder)?;
     let stop = daemon.stop_requested();
+    let served = Served { daemon: daemon.clone(), doors, metrics: Arc::new(Metrics::new()) };
+    let router = routes::router(&served);
     let over_socket =
-        axum::serve(socket, routes::router(daemon.clone())).with_graceful_shutdown(stopped(stop.clone()));
-    let over_tcp = async {
-        match tcp {
-            Some(listener) => {
-                axum::serve(listener, guard::loopback_only(routes::router(daemon.clone())))
-                    .with_graceful_shutdown(stopped(stop.clone()))
-                    .await
-            }
-            None => Ok(()),
-        }
-    };
+        axum::serve(socket, request_id::naming(router.clone())).with_graceful_shutdown(stopped(stop.clone()));
+    let over_tcp = doors::serve_doors(arriving, router, access, stop.clone());
     let both = async { tokio::try_join!(async { over_socket.await }, over_tcp).map(|_| ()) };
     let drained = async {
         stopped(stop.clone()).await;

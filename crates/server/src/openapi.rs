@@ -1,6 +1,6 @@
 //! The OpenAPI document, made from the registry.
 
-use rallypoint_ops::{Delivery, Method, OPERATIONS, Operation, Problem};
+use rallypoint_ops::{Delivery, Method, OPERATIONS, Operation, ProblemBody};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ pub fn document() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = "/components/schemas".into())
         .into_generator();
-    let problem = generator.subschema_for::<Problem>().to_value();
+    let problem = generator.subschema_for::<ProblemBody>().to_value();
     let mut paths: Map<String, Value> = Map::new();
     for operation in OPERATIONS {
         let method = match operation.method {
@@ -49,7 +49,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
             "200": { "description": "Done", "content": content(operation.delivery, output) },
             "default": {
                 "description": "Refused: what happened, to what, what to do next",
-                "content": { "application/json": { "schema": problem } },
+                "content": { "application/problem+json": { "schema": problem } },
             },
         },
     });

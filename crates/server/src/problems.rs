@@ -1,16 +1,24 @@
 //! Refusals as HTTP answers.
 
+use std::time::Duration;
+
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rallypoint_model::refusal::RefusalCode;
-use rallypoint_ops::Problem;
+use rallypoint_ops::{Problem, ProblemBody};
+
+/// Media type of the bodies (RFC 9457).
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// A refusal with the status that says its kind to programs that look no further.
 #[derive(Debug)]
 pub(crate) struct Refused {
     status: StatusCode,
     problem: Problem,
+    /// Seconds after which another try makes sense.
+    wait: Option<u64>,
 }
 
 impl Refused {
@@ -25,7 +33,7 @@ impl Refused {
             hint: Some("put large texts into a file of the work folder and name the file".to_owned()),
             retryable: false,
         };
-        Self { status: StatusCode::PAYLOAD_TOO_LARGE, problem }
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, ..problem.into() }
     }
 
     pub(crate) fn unknown_path(path: &str) -> Self {
@@ -45,23 +53,60 @@ impl Refused {
             hint: Some("the `Allow` header of this answer names what it takes".to_owned()),
             retryable: false,
         };
-        Self { status: StatusCode::METHOD_NOT_ALLOWED, problem }
+        Self { status: StatusCode::METHOD_NOT_ALLOWED, ..problem.into() }
     }
 
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
-        Self { status: StatusCode::FORBIDDEN, problem: Problem::invalid(message) }
+        Problem { code: RefusalCode::Forbidden, ..Problem::invalid(message) }.into()
+    }
+
+    pub(crate) fn unauthenticated(message: impl Into<String>) -> Self {
+        let hint = "send `Authorization: Bearer TOKEN` with the text of the file `access-token` in the data folder, \
+                    or open the link that `rally open` prints";
+        Problem {
+            code: RefusalCode::Unauthenticated,
+            hint: Some(hint.to_owned()),
+            ..Problem::invalid(message)
+        }
+        .into()
+    }
+
+    pub(crate) fn too_often(what: &str, wait: Duration) -> Self {
+        let wait = wait.as_secs_f64().ceil().max(1.0) as u64;
+        let problem = Problem {
+            code: RefusalCode::Limit,
+            message: format!("too many {what} in too short a time"),
+            hint: Some(format!("wait {wait} s and try again")),
+            retryable: true,
+        };
+        Self { wait: Some(wait), ..problem.into() }
+    }
+
+    pub(crate) fn gone(message: impl Into<String>, hint: &str) -> Self {
+        let problem = Problem { hint: Some(hint.to_owned()), ..Problem::invalid(message) };
+        Self { status: StatusCode::GONE, ..problem.into() }
     }
 }
 
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         let status = StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self { status, problem }
+        Self { status, problem, wait: None }
     }
 }
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        (self.status, Json(self.problem)).into_response()
+        let body = ProblemBody::new(self.problem, self.status.as_u16());
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"rallypoint\""));
+        }
+        if let Some(wait) = self.wait {
+            headers.insert(RETRY_AFTER, HeaderValue::from(wait));
+        }
+        response
     }
 }

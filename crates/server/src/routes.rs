@@ -1,5 +1,8 @@
 //! One route an operation, made from the registry.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use axum::body::to_bytes;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request};
 use axum::http::{HeaderMap, Method as HttpMethod, Uri};
@@ -7,26 +10,42 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
 use axum::{Json, Router};
 use http_body_util::LengthLimitError;
+use rallypoint_ops::types::AccessLink;
 use rallypoint_ops::{Delivery, Method, OPERATIONS, Operation};
 use rallypoint_runtime::Daemon;
 use serde_json::Value;
 
+use crate::doors::Doors;
+use crate::metrics::Metrics;
 use crate::problems::Refused;
-use crate::{events, input, openapi};
+use crate::{entrance, events, health, input, openapi};
 
 /// Largest body of a call. Long texts belong into files of the work folder.
 pub(crate) const BODY_MAX_BYTES: usize = 1024 * 1024;
 
+/// What every route needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    pub(crate) daemon: Daemon,
+    pub(crate) doors: Doors,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
 /// Everything that can be called.
-pub(crate) fn router(daemon: Daemon) -> Router {
-    let mut router = Router::new().route("/openapi.json", get(|| async { Json(openapi::document()) }));
+pub(crate) fn router(served: &Served) -> Router {
+    let mut router = Router::new()
+        .route("/openapi.json", get(|| async { Json(openapi::document()) }))
+        .route("/open", get(entrance::open).with_state(Arc::clone(served.doors.access())))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready).with_state(served.clone()))
+        .route("/metrics", get(health::metrics).with_state(served.clone()));
     for operation in OPERATIONS {
-        let daemon = daemon.clone();
+        let served = served.clone();
         let filter = match operation.method {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
         };
-        let handler = move |request: Request| answer(daemon.clone(), operation, request);
+        let handler = move |request: Request| answer(served.clone(), operation, request);
         router = router.route(operation.path, on(filter, handler));
     }
     router.fallback(unknown_path).method_not_allowed_fallback(wrong_method)
@@ -40,18 +59,28 @@ async fn wrong_method(method: HttpMethod, uri: Uri) -> Refused {
     Refused::wrong_method(method.as_str(), uri.path())
 }
 
-async fn answer(daemon: Daemon, operation: &'static Operation, request: Request) -> Response {
-    match called(daemon, operation, request).await {
+async fn answer(served: Served, operation: &'static Operation, request: Request) -> Response {
+    let began = Instant::now();
+    let metrics = Arc::clone(&served.metrics);
+    let response = match called(served, operation, request).await {
         Ok(response) => response,
         Err(refused) => refused.into_response(),
-    }
+    };
+    // A stream has only begun by now.
+    let took = (operation.delivery == Delivery::Body).then(|| began.elapsed());
+    metrics.called(operation.name, response.status().as_u16(), took);
+    response
 }
 
-async fn called(daemon: Daemon, operation: &Operation, request: Request) -> Result<Response, Refused> {
+async fn called(served: Served, operation: &Operation, request: Request) -> Result<Response, Refused> {
     let (headers, input) = read(operation, request).await?;
-    match operation.delivery {
-        Delivery::Body => Ok(Json(daemon.call(operation.name, input).await?).into_response()),
-        Delivery::Stream => events::stream(daemon, &headers, input),
+    match (operation.delivery, operation.name) {
+        (Delivery::Stream, _) => events::stream(served, &headers, input),
+        // Who gets in is this crate's own business.
+        (Delivery::Body, "access.link") => {
+            Ok(Json(AccessLink { url: served.doors.link().await? }).into_response())
+        }
+        (Delivery::Body, name) => Ok(Json(served.daemon.call(name, input).await?).into_response()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whole requests over the wire, as a foreign program would send them.
 
+mod access;
+
 use std::path::Path;
 
 use http_body_util::{BodyExt, Full};
@@ -26,7 +28,6 @@ async fn daemon_in(folder: &Path) -> Daemon {
         data_folder: folder.to_owned(),
         program: std::env::current_exe().unwrap(),
         ends_when_idle: false,
-        listen: None,
     };
     Daemon::open(options).await.unwrap()
 }

@@ -59,7 +59,7 @@ impl DaemonProcess {
         let child = Command::new(program)
             .arg("--data")
             .arg(folder.path())
-            .arg("serve")
+            .args(["serve", "--no-listen"])
             // What the machine's own environment holds must not decide about a test.
             .env_clear()
             .envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))

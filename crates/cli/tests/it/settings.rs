@@ -61,3 +61,13 @@ fn options_are_set_before_the_first_prompt_and_a_refused_one_is_told() {
     assert_eq!(answers.len(), 2);
     assert!(answers[1]["data"]["problem"].as_str().unwrap().contains("there is no option `unknown`"));
 }
+
+#[test]
+fn a_link_for_a_browser_opens_a_port_that_was_closed() {
+    let rally = Rally::new();
+    assert_eq!(rally.json(&["daemon", "status"])["running"], false);
+    let url = rally.json(&["open"])["url"].as_str().unwrap().to_owned();
+    let listen = rally.json(&["daemon", "status"])["listen"].as_str().unwrap().to_owned();
+    assert!(url.starts_with(&format!("http://{listen}/open?code=")), "{url} {listen}");
+    assert!(listen.starts_with("127.0.0.1:"), "{listen}");
+}
