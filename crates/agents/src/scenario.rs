@@ -14,6 +14,7 @@ use rallypoint_acp::agent_side::AgentServer;
 
 use crate::{complain, usage};
 
+mod accounts;
 mod memory;
 mod odd_frames;
 mod quirks;
@@ -71,6 +72,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("fails-login-in-prompt", "CODE MESSAGE: refuses a prompt with this error"),
     ("leaves-child", "leaves a process in its own group behind"),
     ("works-on", "goes on after its answer, for a conversation of its own making"),
+    ("accounts", "MODEL: counts tokens and money over its whole conversation"),
     ("apologises", "ends its turn well, with a provider's failure as its words"),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];

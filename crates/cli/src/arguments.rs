@@ -59,6 +59,8 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: DaemonVerb,
     },
+    /// Add up what agents used, in tokens and money
+    Usage(UsageArguments),
     /// Print a link that lets a browser in, once
     Open,
     /// Check what this machine has and lacks
@@ -256,6 +258,19 @@ pub(crate) enum QuestionVerb {
         #[arg(long, value_name = "ID")]
         option: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UsageArguments {
+    /// Only of this task
+    #[arg(long, value_name = "ID")]
+    pub(crate) task: Option<String>,
+    /// Only of tasks that this room asked for
+    #[arg(long, value_name = "ID")]
+    pub(crate) room: Option<String>,
+    /// Only of runs that ended on this day of UTC, such as 2026-03-01
+    #[arg(long, value_name = "DAY")]
+    pub(crate) day: Option<jiff::civil::Date>,
 }
 
 #[derive(Debug, Subcommand)]

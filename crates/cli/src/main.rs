@@ -24,6 +24,7 @@ mod run;
 mod serve;
 mod show;
 mod task;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -117,6 +118,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Agents => agents::carry_out(&connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,
+        Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,
         Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,
         // Told apart above.

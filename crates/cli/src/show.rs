@@ -9,4 +9,5 @@ pub(crate) mod task_view;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod timeline;
+pub(crate) mod usage;
 pub(crate) mod words;

@@ -5,12 +5,14 @@
 //! has waited; equal ones go in the order in which they came. So a parked run
 //! is passed only by runs that came within a bounded time after it.
 
+use rallypoint_model::admission::UnknownCost;
 use rallypoint_model::ids::RunId;
 use rallypoint_model::limits::Limits;
+use rallypoint_model::money::Currency;
 use rallypoint_model::run::{OutcomeReason, RunStatus};
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::time::Timestamp;
-use rallypoint_model::usage::UsageKind;
+use rallypoint_model::usage::{Measured, RunUsage};
 
 use crate::state::{Run, State, Task};
 
@@ -43,26 +45,34 @@ pub fn band(state: &State, run: &Run, limits: &Limits, now: Timestamp) -> i64 {
     own.saturating_add(waited.checked_div(limits.queue_aging_ms.max(0)).unwrap_or(0))
 }
 
-/// Tokens that the runs of a task are known to have used. What agents don't
-/// report, or report of their last model call only, can't be counted.
+/// Tokens that the runs of a task are known to have used, each counted once however its agent counts. What agents
+/// don't report can't be counted; of what they report of their last model call only, that much is.
 pub fn tokens_used(state: &State, task: &Task) -> u64 {
-    let of_session = |session_id| {
-        let kind = state
-            .sessions
-            .get(&session_id)
-            .and_then(|session| session.launch.as_ref())
-            .map_or(UsageKind::None, |launch| launch.usage_kind);
-        let reported = runs_of(state, task)
-            .filter(|run| run.session_id == session_id)
-            .filter_map(|run| run.usage.as_ref())
-            .map(rallypoint_model::usage::TokenCounts::total);
-        match kind {
-            UsageKind::PerTurn => reported.fold(0_u64, u64::saturating_add),
-            UsageKind::Cumulative => reported.max().unwrap_or(0),
-            UsageKind::LastCall | UsageKind::None => 0,
-        }
-    };
-    task.sessions.iter().map(|id| of_session(*id)).fold(0, u64::saturating_add)
+    usages(state, task)
+        .filter_map(|usage| match &usage.tokens {
+            Measured::Measured { value } | Measured::Estimated { value } => Some(value.total()),
+            Measured::Unavailable { .. } => None,
+        })
+        .fold(0, u64::saturating_add)
+}
+
+/// Money of this currency that the runs of a task are known to have cost, in millionths.
+pub fn money_used(state: &State, task: &Task, currency: Currency) -> u64 {
+    usages(state, task)
+        .filter_map(RunUsage::known_cost)
+        .filter(|cost| cost.currency == currency)
+        .fold(0, |sum, cost| sum.saturating_add(cost.micros))
+}
+
+/// Runs of a task that ended without a known cost in this currency.
+fn runs_of_unknown_cost(state: &State, task: &Task, currency: Currency) -> u64 {
+    usages(state, task)
+        .filter(|usage| usage.known_cost().is_none_or(|cost| cost.currency != currency))
+        .count() as u64
+}
+
+fn usages<'a>(state: &'a State, task: &'a Task) -> impl Iterator<Item = &'a RunUsage> {
+    runs_of(state, task).filter_map(|run| run.used.as_ref())
 }
 
 /// Active time of a task's runs together, in milliseconds.
@@ -84,7 +94,21 @@ pub fn budget_used_up(state: &State, task: &Task, now: Timestamp) -> Option<Outc
             return Some(OutcomeReason::Budget { limit: "budget.tokens".to_owned(), used, cap });
         }
     }
-    active_time_used_up(state, task, now)
+    money_used_up(state, task).or_else(|| active_time_used_up(state, task, now))
+}
+
+fn money_used_up(state: &State, task: &Task) -> Option<OutcomeReason> {
+    let cap = task.budget.cost?;
+    let used = money_used(state, task, cap.currency);
+    if used >= cap.micros {
+        return Some(OutcomeReason::Budget { limit: "budget.cost".to_owned(), used, cap: cap.micros });
+    }
+    let unknown = runs_of_unknown_cost(state, task, cap.currency);
+    (task.budget.unknown_cost == UnknownCost::Refuse && unknown > 0).then(|| OutcomeReason::Budget {
+        limit: "budget.unknownCost".to_owned(),
+        used: unknown,
+        cap: 0,
+    })
 }
 
 /// The same for the active time alone, which also ends a run that is under way.

@@ -117,6 +117,7 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::RunQueued { .. }
         | Event::RunMoved { .. }
         | Event::RunAnswered { .. }
+        | Event::RunUsed { .. }
         | Event::RunCancelRequested { .. }
         | Event::RunSuspected { .. }
         | Event::RunReassured { .. }

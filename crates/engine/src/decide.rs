@@ -26,6 +26,7 @@ use rallypoint_model::event::{Aggregate, EVENT_SCHEMA_VERSION, Event, EventRecor
 use rallypoint_model::ids::{IdSource, MessageId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::message::{Message, Speaker};
+use rallypoint_model::money::PriceTable;
 use rallypoint_model::refusal::Refusal;
 use rallypoint_model::run::RunTrigger;
 use rallypoint_model::task::{TaskReason, TaskTrigger};
@@ -70,6 +71,8 @@ pub struct Context<'a> {
     pub ids: &'a mut dyn IdSource,
     /// The limits.
     pub limits: &'a Limits,
+    /// What models cost.
+    pub prices: &'a PriceTable,
     /// The funnel.
     pub funnel: &'a dyn Funnel,
     /// Fault switch.

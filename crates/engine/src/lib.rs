@@ -26,4 +26,5 @@ pub mod state;
 pub mod task_machine;
 pub mod text;
 pub mod tree;
+pub mod usage;
 pub mod view;

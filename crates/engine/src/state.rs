@@ -22,7 +22,7 @@ use rallypoint_model::session::{FrozenOrigin, GenerationEnd, GenerationStatus, S
 use rallypoint_model::stop::{StopNode, StoppedNode};
 use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::Timestamp;
-use rallypoint_model::usage::TokenCounts;
+use rallypoint_model::usage::{RunUsage, TokenCounts, UsageNoted};
 use serde::{Deserialize, Serialize};
 
 /// Everything live.
@@ -378,6 +378,12 @@ pub struct Run {
     pub summary: String,
     /// Tokens as reported.
     pub usage: Option<TokenCounts>,
+    /// What it said of its use in mid-turn.
+    #[serde(default)]
+    pub noted: UsageNoted,
+    /// What it used, once it has ended.
+    #[serde(default)]
+    pub used: Option<RunUsage>,
     /// When it was accepted.
     pub queued_at: Timestamp,
     /// When its process was being made ready.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::money::Money;
+
 /// Band of a task in the queue for a slot. Waiting raises it, so that none starves.
 #[derive(
     Clone,
@@ -65,11 +67,35 @@ pub struct Budget {
     /// Active time in milliseconds: from prompt to end, without the time spent waiting for children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_ms: Option<i64>,
+    /// Money by our price table, or by the agent's own account where a price is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// What becomes of further runs once one of them had a cost that is not known.
+    #[serde(skip_serializing_if = "UnknownCost::is_allowed")]
+    pub unknown_cost: UnknownCost,
+}
+
+/// What a cost that is not known means for a budget of money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownCost {
+    /// It counts as nothing; what is known is still held to the limit.
+    #[default]
+    Allow,
+    /// No further run is started.
+    Refuse,
+}
+
+impl UnknownCost {
+    /// Whether it is the default.
+    pub fn is_allowed(&self) -> bool {
+        *self == Self::Allow
+    }
 }
 
 impl Budget {
     /// Whether it limits nothing.
     pub fn is_unset(&self) -> bool {
-        self.tokens.is_none() && self.active_ms.is_none()
+        self.tokens.is_none() && self.active_ms.is_none() && self.cost.is_none()
     }
 }

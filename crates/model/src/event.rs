@@ -15,7 +15,7 @@ use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind}
 use crate::stop::{StopNode, StoppedNode};
 use crate::task::{Criterion, Evidence, TaskReason, TaskStatus, TaskTrigger, Verdict};
 use crate::time::Timestamp;
-use crate::usage::TokenCounts;
+use crate::usage::{RunUsage, TokenCounts};
 
 /// Version of the payload schema written by this build.
 pub const EVENT_SCHEMA_VERSION: u32 = 1;
@@ -481,6 +481,14 @@ pub enum Event {
         /// Last frame that counts.
         last_frame: u64,
     },
+    /// What a run used is known as far as it ever will be.
+    #[serde(rename = "run.used")]
+    RunUsed {
+        /// Which.
+        run_id: RunId,
+        /// What.
+        usage: RunUsage,
+    },
     /// An agent process is to be started for a session.
     #[serde(rename = "generation.started")]
     GenerationStarted {
@@ -655,6 +663,7 @@ impl Event {
             Self::RunSuspected { .. } => "run.suspected",
             Self::RunReassured { .. } => "run.reassured",
             Self::RunEnded { .. } => "run.ended",
+            Self::RunUsed { .. } => "run.used",
             Self::GenerationStarted { .. } => "generation.started",
             Self::GenerationMoved { .. } => "generation.moved",
             Self::GenerationInitialized { .. } => "generation.initialized",

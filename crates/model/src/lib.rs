@@ -15,6 +15,7 @@ pub mod ids;
 pub mod length;
 pub mod limits;
 pub mod message;
+pub mod money;
 pub mod question;
 pub mod refusal;
 pub mod retention;

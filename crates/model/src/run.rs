@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::money::decimal;
+
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -245,7 +247,8 @@ pub enum OutcomeReason {
     },
     /// Platform: what the task may use is used up.
     Budget {
-        /// Name of the limit: `budget.tokens` or `budget.activeMs`.
+        /// Name of the limit: `budget.tokens`, `budget.activeMs`, `budget.cost` (numbers in millionths of a unit) or
+        /// `budget.unknownCost` (numbers of runs).
         limit: String,
         /// What was used.
         used: u64,
@@ -290,6 +293,14 @@ impl OutcomeReason {
             Self::StopAsked { by } => format!("stopped by {by}"),
             Self::Recovery { message } | Self::Garbled { message } => message.clone(),
             Self::Cap { cap } => format!("the round-trip cap of {cap} was reached"),
+            Self::Budget { limit, used, cap } if limit == "budget.cost" => {
+                format!("the task's limit `{limit}` is used up ({}/{})", decimal(*used), decimal(*cap))
+            }
+            Self::Budget { limit, used, .. } if limit == "budget.unknownCost" => {
+                format!(
+                    "the cost of {used} runs of the task is not known, and its budget does not allow that"
+                )
+            }
             Self::Budget { limit, used, cap } => {
                 format!("the task's limit `{limit}` is used up ({used}/{cap})")
             }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::money::Money;
+
 /// A fact that may be measured, estimated or not to be had.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase")]
@@ -40,6 +42,28 @@ pub struct TokenCounts {
 }
 
 impl TokenCounts {
+    /// Both together.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
+
+    /// What came since an earlier count of the same counter; nothing when one of its numbers went back.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            input: self.input.checked_sub(earlier.input)?,
+            output: self.output.checked_sub(earlier.output)?,
+            reasoning: self.reasoning.checked_sub(earlier.reasoning)?,
+            cache_read: self.cache_read.checked_sub(earlier.cache_read)?,
+            cache_write: self.cache_write.checked_sub(earlier.cache_write)?,
+        })
+    }
+
     /// Input, output and reasoning together; cache apart.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output).saturating_add(self.reasoning)
@@ -58,4 +82,52 @@ pub enum UsageKind {
     LastCall,
     /// The agent reports none.
     None,
+}
+
+/// How full an agent's context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextFill {
+    /// Tokens in it.
+    pub used: u64,
+    /// Tokens that it holds.
+    pub size: u64,
+}
+
+/// What one run used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunUsage {
+    /// Tokens of this run alone.
+    pub tokens: Measured<TokenCounts>,
+    /// The model, as the agent or the request names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it cost by our price table.
+    pub cost: Measured<Money>,
+    /// What it cost by the agent's own account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_cost: Option<Money>,
+}
+
+impl RunUsage {
+    /// The cost that counts: ours, and where we have none, the agent's.
+    pub fn known_cost(&self) -> Option<Money> {
+        match &self.cost {
+            Measured::Measured { value } | Measured::Estimated { value } => Some(*value),
+            Measured::Unavailable { .. } => self.agent_cost,
+        }
+    }
+}
+
+/// What an agent said of its use in mid-turn, the newest of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UsageNoted {
+    /// How full its context is.
+    pub context: Option<ContextFill>,
+    /// What its conversation has cost so far, by its own account.
+    pub cost_so_far: Option<Money>,
+    /// The model that answered last.
+    pub model: Option<String>,
 }

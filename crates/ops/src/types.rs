@@ -1,6 +1,7 @@
 //! Input and output types of the operations. Wire form: camelCase.
 
 mod retention;
+mod usage;
 
 use std::collections::BTreeMap;
 
@@ -14,13 +15,14 @@ use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{GenerationStatus, SessionStatus};
 use rallypoint_model::task::{AgentRequest, Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::Timestamp;
-use rallypoint_model::usage::{Measured, TokenCounts};
+use rallypoint_model::usage::{ContextFill, Measured, TokenCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::trees::StopView;
 
 pub use retention::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TranscriptView};
+pub use usage::{ModelUsage, UsageInput, UsageTotals};
 
 /// Nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -263,6 +265,11 @@ pub struct SessionView {
     pub active_tool: Option<String>,
     /// Tokens, or why they are not known.
     pub usage: Measured<TokenCounts>,
+    /// What its runs used together.
+    pub used: UsageTotals,
+    /// How full its context was when it last said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextFill>,
 }
 
 /// An agent process.
@@ -356,6 +363,8 @@ pub struct TaskView {
     /// What its runs may use together.
     #[serde(default)]
     pub budget: Budget,
+    /// What its runs used together.
+    pub used: UsageTotals,
     /// The tree of it that is being ended, or was ended last.
     #[serde(default)]
     pub last_stop: Option<StopView>,

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use rallypoint_acp::profiles::{ProfileError, Registry};
 use rallypoint_model::limits::Limits;
+use rallypoint_model::money::PriceTable;
 use rallypoint_model::retention::Retention;
 use serde::Deserialize;
+
+use crate::prices;
 
 /// Name of the configuration file in the data folder.
 const CONFIG_FILE: &str = "rally.toml";
@@ -42,6 +45,7 @@ struct File {
     limits: Limits,
     retention: Retention,
     secrets: BTreeMap<String, String>,
+    prices: BTreeMap<String, prices::Entry>,
     /// Read by the registry of profiles itself.
     #[serde(rename = "profiles")]
     _profiles: toml::Table,
@@ -58,6 +62,8 @@ pub struct Config {
     pub retention: Retention,
     /// Names and values that are never stored or shown.
     pub(crate) secrets: BTreeMap<String, String>,
+    /// What models cost.
+    pub prices: PriceTable,
     /// Kinds of agents.
     pub profiles: Registry,
 }
@@ -84,6 +90,7 @@ impl Config {
             limits: file.limits,
             retention: file.retention,
             secrets: file.secrets,
+            prices: prices::table(&file.prices).map_err(invalid)?,
             profiles,
         })
     }

@@ -150,6 +150,7 @@ impl Daemon {
         let parts = DeciderParts {
             store,
             limits: Arc::clone(&limits),
+            prices: Arc::new(config.prices.clone()),
             redactor: redactor.clone(),
             faults,
             followers: followers.clone(),

@@ -16,7 +16,7 @@ use rallypoint_ops::Problem;
 use rallypoint_ops::types::{
     AgentList, AgentView, AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
     ListTasksInput, MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList,
-    RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView,
+    RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView, UsageInput,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;
@@ -95,6 +95,10 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             };
             shared.decider.decide(command).await?;
             answer(Empty {})
+        }
+        "usage.get" => {
+            let input: UsageInput = read(input)?;
+            answer(shared.decider.look(move |state| views::usage::totals(state, &input)).await?)
         }
         "event.list" => answer(event_list(shared, read(input)?).await?),
         "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),

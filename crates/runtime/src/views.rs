@@ -7,14 +7,15 @@ use rallypoint_model::ids::{RunId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::session::SessionKind;
-use rallypoint_model::usage::{Measured, TokenCounts, UsageKind};
+use rallypoint_model::usage::{Measured, TokenCounts};
 use rallypoint_ops::types::{
-    GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView,
+    GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView, UsageTotals,
 };
 
 use crate::sources::SystemClock;
 
 pub(crate) mod trees;
+pub(crate) mod usage;
 
 pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Option<TaskView> {
     let parked = admission::parked(state, limits, SystemClock.now());
@@ -53,6 +54,7 @@ pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Opti
         last_reply: task.last_reply.clone(),
         priority: task.priority,
         budget: task.budget,
+        used: usage::sum(task.runs.iter().filter_map(|id| state.runs.get(id))),
         last_stop: trees::last_stop(state, task),
         created_at: task.created_at,
         ended_at: task.ended_at,
@@ -77,6 +79,13 @@ pub(crate) fn task_summary(task: &Task) -> TaskSummary {
 
 fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
     let launch = session.launch.as_ref();
+    let runs: Vec<&Run> = task
+        .runs
+        .iter()
+        .filter_map(|id| state.runs.get(id))
+        .filter(|run| run.session_id == session.id)
+        .collect();
+    let used = usage::sum(runs.iter().copied());
     SessionView {
         session_id: session.id,
         session_key: session.key.clone(),
@@ -88,44 +97,23 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         generation: session.generation_id.and_then(|id| state.generations.get(&id)).map(generation_view),
         round_trips: session.round_trips,
         active_tool: active_tool(state, session),
-        usage: session_usage(state, task, session),
+        usage: session_usage(&used, &runs),
+        context: runs.iter().rev().find_map(|run| run.noted.context),
+        used,
     }
 }
 
-/// Tokens of a session, summed only where the agent's kind of counting allows it.
-fn session_usage(state: &State, task: &Task, session: &Session) -> Measured<TokenCounts> {
-    let kind = session.launch.as_ref().map_or(UsageKind::None, |launch| launch.usage_kind);
-    let runs: Vec<&Run> = task
-        .runs
-        .iter()
-        .filter_map(|id| state.runs.get(id))
-        .filter(|run| run.session_id == session.id)
-        .collect();
-    let unavailable = |reason: &str| Measured::Unavailable { reason: reason.to_owned() };
-    let reported: Vec<&TokenCounts> = runs.iter().filter_map(|run| run.usage.as_ref()).collect();
-    let ended = runs.iter().filter(|run| run.outcome.is_some()).count();
-    match kind {
-        UsageKind::None => unavailable("this agent reports no tokens"),
-        UsageKind::LastCall => unavailable("this agent reports only its last model call"),
-        UsageKind::Cumulative => match reported.last() {
-            Some(last) => Measured::Measured { value: (*last).clone() },
-            None => unavailable("nothing was reported yet"),
-        },
-        UsageKind::PerTurn if reported.is_empty() => unavailable("nothing was reported yet"),
-        UsageKind::PerTurn if reported.len() < ended => {
-            unavailable("a turn ended without a report of its tokens")
-        }
-        UsageKind::PerTurn => {
-            let mut sum = TokenCounts::default();
-            for counts in reported {
-                sum.input = sum.input.saturating_add(counts.input);
-                sum.output = sum.output.saturating_add(counts.output);
-                sum.reasoning = sum.reasoning.saturating_add(counts.reasoning);
-                sum.cache_read = sum.cache_read.saturating_add(counts.cache_read);
-                sum.cache_write = sum.cache_write.saturating_add(counts.cache_write);
-            }
-            Measured::Measured { value: sum }
-        }
+/// Tokens of a session; one run whose tokens are not known makes the whole unknown.
+fn session_usage(used: &UsageTotals, runs: &[&Run]) -> Measured<TokenCounts> {
+    let reason = runs.iter().filter_map(|run| run.used.as_ref()).find_map(|usage| match &usage.tokens {
+        Measured::Unavailable { reason } => Some(reason.clone()),
+        Measured::Measured { .. } | Measured::Estimated { .. } => None,
+    });
+    match reason {
+        Some(reason) => Measured::Unavailable { reason },
+        None if used.runs == 0 => Measured::Unavailable { reason: "nothing was reported yet".to_owned() },
+        None if used.estimated_runs > 0 => Measured::Estimated { value: used.tokens.clone() },
+        None => Measured::Measured { value: used.tokens.clone() },
     }
 }
 

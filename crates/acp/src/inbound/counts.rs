@@ -13,6 +13,8 @@ use super::lenient;
 const INPUT: &[&str] = &["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];
 const OUTPUT: &[&str] = &["outputTokens", "output_tokens", "completionTokens", "completion_tokens"];
 const REASONING: &[&str] = &["thoughtTokens", "thought_tokens", "thoughtsTokens", "reasoningTokens"];
+/// In the naming of the same provider's interface, the input holds what came from the cache.
+const CACHED_WITHIN_INPUT: &[&str] = &["cachedInputTokens", "cached_input_tokens"];
 /// In the naming of this provider's interface, reasoning is a part of the output.
 const REASONING_WITHIN_OUTPUT: &[&str] = &["reasoningOutputTokens", "reasoning_output_tokens"];
 const CACHE_READ: &[&str] = &[
@@ -73,7 +75,21 @@ fn of_object(value: &Value) -> Option<TokenCounts> {
         cache_write: first(object, CACHE_WRITE).unwrap_or(0),
     };
     let total = first(object, TOTAL);
-    if within.is_some() || total.is_some_and(|total| total == counts.input.saturating_add(counts.output)) {
+    // A total without the tokens from the cache, or a name of theirs that says so, means that the input holds them.
+    let cached_within = first(object, CACHED_WITHIN_INPUT).is_some()
+        || total.is_some_and(|total| {
+            let plain = counts.input.saturating_add(counts.output);
+            total == plain || total == plain.saturating_add(counts.reasoning)
+        });
+    if cached_within {
+        counts.input = counts.input.saturating_sub(counts.cache_read);
+    }
+    let plain = counts.input.saturating_add(counts.output).saturating_add(if cached_within {
+        counts.cache_read
+    } else {
+        0
+    });
+    if within.is_some() || total.is_some_and(|total| total == plain) {
         counts.output = counts.output.saturating_sub(counts.reasoning);
     }
     Some(counts)
@@ -116,6 +132,23 @@ mod tests {
         let within =
             json!({"usage": {"inputTokens": 10, "outputTokens": 5, "thoughtTokens": 3, "totalTokens": 15}});
         assert_eq!(of_answer(&within).map(|counts| (counts.output, counts.total())), Some((2, 15)));
+    }
+
+    #[test]
+    fn tokens_from_the_cache_are_counted_once() {
+        for (raw, input) in [
+            (json!({"inputTokens": 11, "outputTokens": 7, "totalTokens": 21, "cachedReadTokens": 3}), 11),
+            (json!({"inputTokens": 11, "outputTokens": 7, "totalTokens": 18, "cachedReadTokens": 3}), 8),
+            (
+                json!({"inputTokens": 11, "outputTokens": 7, "totalTokens": 20, "thoughtTokens": 2, "cachedReadTokens": 3}),
+                8,
+            ),
+            (json!({"input_tokens": 11, "output_tokens": 7, "cached_input_tokens": 3}), 8),
+            (json!({"inputTokens": 11, "outputTokens": 7, "cachedReadTokens": 3}), 11),
+        ] {
+            let counts = of_answer(&json!({ "usage": raw })).unwrap();
+            assert_eq!((counts.input, counts.cache_read), (input, 3), "{raw}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use rallypoint_acp::agent_side::{
 use rallypoint_acp::rpc::{AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use rallypoint_model::completion::{CompletionReport, ReportedTest};
 
+use super::accounts::Accounts;
 use super::memory::Memory;
 use super::odd_frames;
 use super::quirks::{self, SlowStart};
@@ -79,6 +80,7 @@ enum Scenario {
     LeavesChild,
     WorksOn,
     Apologises,
+    Accounts(Accounts),
 }
 
 impl ScenarioAgent {
@@ -138,6 +140,7 @@ impl ScenarioAgent {
             "leaves-child" => Scenario::LeavesChild,
             "works-on" => Scenario::WorksOn,
             "apologises" => Scenario::Apologises,
+            "accounts" => Scenario::Accounts(Accounts::new(text(0, "a model")?)),
             _ => return Err(format!("there is no scenario `{name}`")),
         };
         Ok(Self { scenario })
@@ -206,6 +209,7 @@ impl Agent for ScenarioAgent {
             Scenario::Empty | Scenario::Login | Scenario::FailsLogin(_) => {}
             Scenario::FailsLoginInPrompt(error) => return Err(error.clone()),
             Scenario::LeavesChild => quirks::leave_child(turn)?,
+            Scenario::Accounts(accounts) => return Ok(accounts.prompt(turn)),
             Scenario::Apologises => turn.send_message_chunk(quirks::APOLOGY),
             Scenario::WorksOn => {
                 turn.send_message_chunk("the answer");

@@ -2,7 +2,8 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
-use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::admission::{Budget, Priority, UnknownCost};
+use rallypoint_model::money::Money;
 
 use crate::duration::Milliseconds;
 
@@ -18,6 +19,19 @@ pub(crate) struct AdmissionArguments {
     /// Time that its agents may be at work, added up
     #[arg(long, value_name = "TIME")]
     budget_time: Option<Milliseconds>,
+    /// Money that its agents may cost together, such as `2.50USD`, as far as it is known
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    budget_cost: Option<Money>,
+    /// Start no further run once one of them had a cost that is not known
+    #[arg(long, requires = "budget_cost")]
+    refuse_unknown_cost: bool,
+}
+
+fn amount(text: &str) -> Result<Money, String> {
+    match text.parse::<Money>() {
+        Ok(money) if money.micros == 0 => Err("a budget of nothing lets nothing run".to_owned()),
+        parsed => parsed,
+    }
 }
 
 impl AdmissionArguments {
@@ -29,7 +43,13 @@ impl AdmissionArguments {
 
     /// The budget, when there is one.
     pub(crate) fn budget(&self) -> Option<Budget> {
-        let budget = Budget { tokens: self.budget_tokens, active_ms: self.budget_time.map(|time| time.0) };
+        let unknown_cost = if self.refuse_unknown_cost { UnknownCost::Refuse } else { UnknownCost::Allow };
+        let budget = Budget {
+            tokens: self.budget_tokens,
+            active_ms: self.budget_time.map(|time| time.0),
+            cost: self.budget_cost,
+            unknown_cost,
+        };
         (!budget.is_unset()).then_some(budget)
     }
 }

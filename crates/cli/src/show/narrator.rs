@@ -182,6 +182,7 @@ impl Narrator {
             | Event::TriggerRefused { .. }
             | Event::RunMoved { .. }
             | Event::RunAnswered { .. }
+            | Event::RunUsed { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunReassured { .. }
             | Event::QuestionExtended { .. }

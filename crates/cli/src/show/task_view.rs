@@ -8,7 +8,7 @@ use rallypoint_ops::types::{QuestionView, RunView, SessionView, TaskView};
 use crate::duration;
 use crate::show::table::Table;
 use crate::show::text::{Shown, brief, columns, harmless, table_columns, wrapped};
-use crate::show::{time, words};
+use crate::show::{time, usage, words};
 
 /// Lines for a task.
 pub(crate) fn lines(task: &TaskView) -> Vec<String> {
@@ -24,6 +24,9 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
         lines.push(format!("priority  {}", task.priority.as_str()));
     }
     lines.extend(budget(&task.budget));
+    if task.used.runs > 0 {
+        lines.push(format!("used      {}", usage::tokens(&task.used)));
+    }
     if let Some(ended) = task.ended_at {
         let took = duration::words(ended.since(task.created_at));
         lines.push(format!("ended     {}, after {took}", time::day_and_clock(ended)));
@@ -52,7 +55,8 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
 fn budget(budget: &Budget) -> Option<String> {
     let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
     let active = budget.active_ms.map(|limit| format!("{} of active time", duration::words(limit)));
-    let parts: Vec<String> = tokens.into_iter().chain(active).collect();
+    let cost = budget.cost.map(|cost| cost.to_string());
+    let parts: Vec<String> = tokens.into_iter().chain(active).chain(cost).collect();
     (!parts.is_empty()).then(|| format!("budget    {}", parts.join(", ")))
 }
 

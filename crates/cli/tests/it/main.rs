@@ -20,4 +20,5 @@ mod retention;
 mod secrets;
 mod settings;
 mod trees;
+mod usage;
 mod watching;

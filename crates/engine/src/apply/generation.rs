@@ -208,10 +208,12 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                 changes.touch(RowRef::Run(run.id));
             }
         }
-        AgentOutput::Thought { .. }
-        | AgentOutput::Plan { .. }
-        | AgentOutput::Usage { .. }
-        | AgentOutput::Other { .. } => {}
+        AgentOutput::Usage { raw } => {
+            if crate::usage::note(&mut run.noted, raw) {
+                changes.touch(RowRef::Run(run.id));
+            }
+        }
+        AgentOutput::Thought { .. } | AgentOutput::Plan { .. } | AgentOutput::Other { .. } => {}
     }
 }
 

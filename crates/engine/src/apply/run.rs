@@ -4,6 +4,7 @@ use rallypoint_model::event::{Event, EventRecord, PlannedAction, ReplyRole};
 use rallypoint_model::run::{OutcomeReason, RunPurpose, RunStatus};
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::time::Timestamp;
+use rallypoint_model::usage::UsageNoted;
 
 use crate::changes::{Changes, RowRef};
 use crate::state::{AgentAnswer, CancelAsked, KeyedFact, PromptProgress, Run, Said, Session, State};
@@ -130,6 +131,8 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     claim: None,
                     summary: String::new(),
                     usage: None,
+                    noted: UsageNoted::default(),
+                    used: None,
                     queued_at: record.at,
                     admitted_at: None,
                     started_at: None,
@@ -189,6 +192,12 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     Some(AgentAnswer { stop_reason: stop_reason.clone(), frame: *frame, at: record.at });
                 run.usage = usage.clone();
                 run.prompt = PromptProgress::Seen;
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
+        Event::RunUsed { run_id, usage } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                run.used = Some(usage.clone());
                 changes.touch(RowRef::Run(*run_id));
             }
         }

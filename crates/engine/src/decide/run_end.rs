@@ -87,8 +87,21 @@ impl Deciding<'_, '_> {
                 last_frame,
             },
         );
+        self.account_for(run_id);
         if let Some(task_id) = task_id {
             self.tell_end(run_id, session_id, task_id, outcome, &reason, claim.as_ref(), &summary);
+        }
+    }
+
+    /// States what a run used by the prices of today; later ones don't change it.
+    fn account_for(&mut self, run_id: RunId) {
+        let Some(run) = self.state.runs.get(&run_id).filter(|run| run.purpose != RunPurpose::Turn) else {
+            return;
+        };
+        let Some(usage) = crate::usage::used(self.state, run, self.context.prices) else { return };
+        if let Some(aggregate) = self.run_aggregate(run_id) {
+            let scope = self.run_scope(run_id);
+            self.emit(aggregate, scope, Event::RunUsed { run_id, usage });
         }
     }
 

@@ -129,7 +129,10 @@ impl Deciding<'_, '_> {
 
     fn check_limits(&self, create: &CreateTask) -> Result<(), Refusal> {
         let limits = self.context.limits;
-        if create.budget.tokens == Some(0) || create.budget.active_ms.is_some_and(|limit| limit <= 0) {
+        if create.budget.tokens == Some(0)
+            || create.budget.active_ms.is_some_and(|limit| limit <= 0)
+            || create.budget.cost.is_some_and(|limit| limit.micros == 0)
+        {
             return Err(Refusal::new(RefusalCode::Invalid, "a budget of nothing lets nothing run")
                 .with_hint("leave it out for no limit"));
         }

@@ -255,7 +255,7 @@ fn when_the_tokens_are_used_up_nothing_more_is_run_and_the_limit_is_named() {
     let mut world = World::new();
     let mut host = Host::ada(vec![answer(1_200)]).checks(&[EvidenceResult::Failed]);
     let mut create = task(1);
-    create.budget = Budget { tokens: Some(1_000), active_ms: None };
+    create.budget = Budget { tokens: Some(1_000), ..Budget::default() };
     let id = world.create(create);
     host.finish(&mut world, id);
     assert_eq!(tokens_used(&world.state, world.task(id)), 1_200);
@@ -285,7 +285,7 @@ fn when_the_active_time_is_used_up_a_turn_is_cancelled_and_capped() {
     let mut host = Host::new(&[]);
     let mut create = task(1);
     create.agents = vec![agent("ada"), agent("bob")];
-    create.budget = Budget { tokens: None, active_ms: Some(10_000) };
+    create.budget = Budget { active_ms: Some(10_000), ..Budget::default() };
     let id = world.create(create);
     host.work(&mut world);
     let at = next_wakeup(&world.state, &world.limits).expect("a wake-up");
@@ -301,7 +301,8 @@ fn when_the_active_time_is_used_up_a_turn_is_cancelled_and_capped() {
 #[test]
 fn a_budget_of_nothing_is_refused() {
     let mut world = World::new();
-    for budget in [Budget { tokens: Some(0), active_ms: None }, Budget { tokens: None, active_ms: Some(-1) }]
+    for budget in
+        [Budget { tokens: Some(0), ..Budget::default() }, Budget { active_ms: Some(-1), ..Budget::default() }]
     {
         let mut create = task(1);
         create.budget = budget;

@@ -12,6 +12,7 @@ use rallypoint_model::ids::{
     CriterionId, EntityId, IdSource, QuestionId, RoomId, SessionId, TaskId, WorldId,
 };
 use rallypoint_model::limits::Limits;
+use rallypoint_model::money::PriceTable;
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::task::{Criterion, CriterionCheck};
@@ -39,6 +40,7 @@ pub(crate) struct World {
     pub(crate) state: State,
     pub(crate) now: Timestamp,
     pub(crate) limits: Limits,
+    pub(crate) prices: PriceTable,
     pub(crate) ids: CountingIds,
     pub(crate) journal: Vec<EventRecord>,
     pub(crate) unique_keys: UniqueKeys,
@@ -67,6 +69,7 @@ impl World {
             state: State::default(),
             now: Timestamp(1_000_000),
             limits,
+            prices: PriceTable::default(),
             ids: CountingIds { next: 0x1000 },
             journal: Vec::new(),
             unique_keys: UniqueKeys::Enforced,
@@ -92,6 +95,7 @@ impl World {
             now: self.now,
             ids: &mut self.ids,
             limits: &self.limits,
+            prices: &self.prices,
             funnel: &NoSecrets,
             unique_keys: self.unique_keys,
         };
