@@ -13,6 +13,7 @@ mod violation;
 mod waiting;
 
 pub mod crash;
+pub mod mock_model;
 
 pub use daemon_process::DaemonProcess;
 pub use data_folder::DataFolder;
