@@ -82,7 +82,7 @@ fn only_allowed_variables_reach_an_agent() {
     let names = |name: &str| -> Vec<String> {
         registry.get(name).unwrap().environment(caller).into_iter().map(|(name, _)| name).collect()
     };
-    assert_eq!(names("claude"), ["PATH", "LC_ALL", "ANTHROPIC_API_KEY"]);
+    assert_eq!(names("claude"), ["PATH", "LC_ALL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_MAX_RETRIES"]);
     assert_eq!(names("codex"), ["PATH", "LC_ALL", "OPENAI_API_KEY", "NO_BROWSER"]);
     assert_eq!(names("shell"), ["PATH", "LC_ALL"]);
     let codex = registry.get("codex").unwrap().environment(caller);
