@@ -46,6 +46,8 @@ pub(crate) fn of_answer(result: &Value) -> Option<TurnFailure> {
         Some(details) => format!("{title}: {details}"),
         None => title.to_owned(),
     };
+    // It becomes a part of a sentence.
+    let message = message.trim_end_matches('.').to_owned();
     let actions = failure.get("actions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let login = actions.iter().any(|action| action == "login");
     Some(TurnFailure { code: if login { rpc::AUTH_REQUIRED } else { rpc::INTERNAL_ERROR }, message })

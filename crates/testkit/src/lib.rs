@@ -21,4 +21,4 @@ pub use follower::{Followed, Follower, Shown};
 pub use journal::Journal;
 pub use random::Random;
 pub use violation::{Rule, Violation};
-pub use waiting::wait_for;
+pub use waiting::{wait_for, wait_until};
