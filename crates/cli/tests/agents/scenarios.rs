@@ -1,7 +1,5 @@
 //! What is tried with each agent.
 
-use rallypoint_process::Signal;
-use rallypoint_process::sweep::kill_identities;
 use rallypoint_testkit::mock_model::{PLAIN_ANSWER, Usage};
 use serde_json::Value;
 
@@ -106,10 +104,17 @@ fn declined(agent: &Agent) {
     let (task, question) = asked(agent, &stage);
     let answered = stage.rally(&["question", "answer", &question, "--decline", "not today"]);
     assert_eq!(answered.code, Some(0), "{answered:?}");
-    let task = stage.settled(&task);
+    let view = stage.settled(&task);
     assert!(!stage.path("made.txt").exists());
-    let outcome = outcomes(&task).join(", ");
-    record(agent, "declined", &format!("not done, turn `{outcome}`"));
+    let seen = match outcomes(&view)[0] {
+        "completed" => "not done, and says so",
+        "completed_empty" => "not done, ends its turn without a word",
+        "failed" => "not done, cancels its turn",
+        other => panic!("a declined command ends a turn as {other}: {view}"),
+    };
+    record(agent, "declined", seen);
+    // One that was asked to go on may ask for the command again, and waits.
+    stage.rally(&["task", "stop", &task]);
     stage.empty();
 }
 
@@ -130,9 +135,7 @@ fn killed(agent: &Agent) {
     let stage = Stage::with(&[agent]);
     let task = stage.start(agent, "[[mock:hang-once cut]]");
     stage.speaks(&task);
-    let agents = stage.data.agents();
-    assert!(!agents.is_empty());
-    kill_identities(&agents, Signal::Kill);
+    stage.kill_agents();
     let view = stage.settled(&task);
     let outcomes = outcomes(&view);
     if agent.goes_on {

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rallypoint_process::Signal;
+use rallypoint_process::sweep::kill_identities;
 use rallypoint_testkit::mock_model::{MockModel, MockOptions};
 use rallypoint_testkit::{DataFolder, wait_until};
 use serde_json::Value;
@@ -150,6 +152,15 @@ impl Stage {
     /// Waits until no process of any agent is left.
     pub(crate) fn empty(&self) {
         self.until("every process is gone", || self.data.agent_processes().is_empty());
+    }
+
+    /// SIGKILL for every process of every agent at once; the shims live on.
+    pub(crate) fn kill_agents(&self) {
+        let shims = self.data.shims();
+        let processes = self.data.agent_processes().into_iter().map(|process| process.identity);
+        let agents: Vec<_> = processes.filter(|identity| !shims.contains(identity)).collect();
+        assert!(!agents.is_empty());
+        kill_identities(&agents, Signal::Kill);
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
