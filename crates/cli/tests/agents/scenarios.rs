@@ -109,7 +109,7 @@ fn declined(agent: &Agent) {
     let seen = match outcomes(&view)[0] {
         "completed" => "not done, and says so",
         "completed_empty" => "not done, ends its turn without a word",
-        "failed" => "not done, cancels its turn",
+        "failed" if view["runs"][0]["reason"]["stop_reason"] == "cancelled" => "not done, cancels its turn",
         other => panic!("a declined command ends a turn as {other}: {view}"),
     };
     record(agent, "declined", seen);
@@ -147,7 +147,10 @@ fn killed(agent: &Agent) {
     } else {
         assert_eq!(outcomes, ["failed"], "{view}");
         assert!(Stage::told(&view).contains("signal 9"), "{view}");
-        record(agent, "killed", "fails and says so, `rally task retry` begins anew");
+        let retried = stage.rally(&["task", "retry", &task]);
+        assert_eq!(retried.code, Some(0), "{retried:?}");
+        stage.until("the second run has ended", || stage.task(&task)["status"] == "done");
+        record(agent, "killed", "fails and says so; `rally task retry` begins anew");
     }
     stage.empty();
 }
