@@ -18,6 +18,7 @@ mod funnel;
 mod handlers;
 mod journal_reader;
 mod launches;
+mod preflight;
 mod resend;
 mod retention;
 mod sources;
