@@ -14,17 +14,24 @@ pub(crate) async fn carry_out(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let environment = environment::for_agents(connector.data_folder(), &[]);
-    let input = PreflightInput { agents: names, environment };
+    let input = PreflightInput { agents: names.clone(), environment };
     let list: AgentList = connector.ready().await?.call("agent.preflight", &input).await?;
     if output.is_json() {
         output.json(&list)?;
         return Ok(0);
     }
-    let mut table = Table::new(&["NAME", "STATE", "VERSION", "LOGIN", "WHERE", "NEXT STEP"]);
+    // Who asks for some by name wants to know more about them.
+    let closely = !names.is_empty();
+    let headings: &[&str] = &["NAME", "STATE", "VERSION", "LOGIN", "WHERE", "NEXT STEP", "DOCUMENTATION"];
+    let shown = if closely { headings } else { headings.split_last().map_or(headings, |(_, rest)| rest) };
+    let mut table = Table::new(shown);
     for agent in &list.items {
         let place = if agent.installed && !agent.built_in { agent.program.as_str() } else { "-" };
         let version = agent.version.as_deref().unwrap_or("-");
-        table.row(&[&agent.name, state(agent), version, &login(agent), place, &next_step(agent)]);
+        let (login, next) = (login(agent), next_step(agent));
+        let mut row = vec![agent.name.as_str(), state(agent), version, &login, place, &next];
+        row.extend(closely.then_some(agent.docs_url.as_str()));
+        table.row(&row);
     }
     table.print(output)?;
     Ok(0)

@@ -63,7 +63,11 @@ pub(crate) fn look(profile: &Profile, own: &Path, caller: Caller<'_>) -> AgentVi
     let found = program(profile, own, caller);
     let (login, login_shown_by) =
         if built_in { (LoginState::NotNeeded, None) } else { login(&profile.login, caller) };
-    let hint = profile.install_hint.as_ref().or(profile.needs.as_ref());
+    let hint = match (&profile.install_hint, &profile.needs) {
+        (Some(hint), _) => hint.clone(),
+        (None, Some(needs)) => format!("needs {needs}"),
+        (None, None) => String::new(),
+    };
     AgentView {
         name: profile.name.clone(),
         title: profile.title.clone(),
@@ -73,7 +77,7 @@ pub(crate) fn look(profile: &Profile, own: &Path, caller: Caller<'_>) -> AgentVi
             || profile.argv.first().cloned().unwrap_or_default(),
             |path| path.display().to_string(),
         ),
-        install_hint: hint.cloned().unwrap_or_default(),
+        install_hint: hint,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
         version: None,
         login,

@@ -123,6 +123,7 @@ fn agents_show_version_login_and_next_step_and_no_secret() {
     }
     let table = machine.rally.run(&["agents", "claude", "codex"]).out;
     assert!(table.contains("0.101.0") && table.contains("by CODEX_API_KEY"), "{table}");
+    assert!(table.contains("https://github.com/agentclientprotocol/codex-acp"), "{table}");
     assert!(!table.contains("gemini"), "{table}");
     assert!(!format!("{listed}{table}").contains("very-secret"), "{listed}");
     let unknown = machine.rally.run(&["agents", "nobody"]);
