@@ -8,15 +8,18 @@ MAKEFLAGS += --no-builtin-rules
 # Rounds of `make crash`.
 N ?= 200
 
+# Where the pinned agents of `make test-agents` are installed.
+AGENTS ?= $(CURDIR)/target/agents
+
 # `yes` when cargo-nextest is installed; asked once and handed to the inner calls of make.
 ifndef NEXTEST
 export NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes || echo no)
 endif
 
-.PHONY: help run build tidy fmt-check lint check test crash fmt
+.PHONY: help run build tidy fmt-check lint check test test-agents agents-table crash fmt
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: ## build `rally` and run its demo
 	cargo run -p rallypoint-cli --bin rally -- demo
@@ -48,6 +51,27 @@ ifeq ($(NEXTEST),yes)
 else
 	cargo test --workspace
 endif
+	@$(MAKE) --no-print-directory test-agents
+
+# Real agents against a mock model on loopback; a gigabyte is installed once, into a folder of its own. Where npm or its
+# registry can't be reached the tests are skipped with a word, and fail where `CI` is set.
+test-agents: ## real agents: install the pinned ones, run them, compare docs/agents.md
+	@$(MAKE) --no-print-directory build
+	@.ci/install-agents $(AGENTS)
+	@if [[ -e $(AGENTS)/installed ]]; then $(MAKE) --no-print-directory run-test-agents; fi
+
+.PHONY: run-test-agents
+run-test-agents:
+	rm -rf $(AGENTS)/outcomes
+ifeq ($(NEXTEST),yes)
+	RALLY_TEST_AGENTS=$(AGENTS) cargo nextest run -p rallypoint-cli --test agents
+else
+	RALLY_TEST_AGENTS=$(AGENTS) cargo test -p rallypoint-cli --test agents
+endif
+	cargo xtask agents-table --check $(AGENTS)/outcomes
+
+agents-table: ## write the table in docs/agents.md from the last run of test-agents
+	cargo xtask agents-table $(AGENTS)/outcomes
 
 crash: ## kill the daemon N times at random moments and check what is left (N=200)
 	@$(MAKE) --no-print-directory build

@@ -5,11 +5,12 @@
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
+mod agents_table;
 mod allow_list;
 mod finding;
 mod manifest;
@@ -25,6 +26,8 @@ usage: cargo xtask <command>
 
 commands:
   tidy   check manifests, layout, docs and fixtures against the agreements of this repository
+  agents-table [--check] FOLDER
+         write the table in docs/agents.md from the outcomes in a folder, or compare it
   help   show this text
 ";
 
@@ -44,6 +47,8 @@ fn run() -> anyhow::Result<ExitCode> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["tidy"] => run_tidy(),
+        ["agents-table", "--check", folder] => agents_table(folder, true),
+        ["agents-table", folder] => agents_table(folder, false),
         ["help" | "--help" | "-h"] => {
             print(USAGE)?;
             Ok(ExitCode::SUCCESS)
@@ -58,6 +63,16 @@ fn run_tidy() -> anyhow::Result<ExitCode> {
     let report = tidy::run(&tree);
     print(&report.to_string())?;
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn agents_table(folder: &str, check: bool) -> anyhow::Result<ExitCode> {
+    if agents_table::run(&workspace_root()?, Path::new(folder), check)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(
+        "docs/agents.md: the table is not what the tests saw\n  hint: `make agents-table` writes it anew\n",
+    )?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// The nearest folder upwards that holds this workspace, so that the command works from any folder in it.

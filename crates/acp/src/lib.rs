@@ -12,6 +12,7 @@
 //! `agent_side` touches the reader and writer that it is handed.
 
 pub mod agent_side;
+mod failures;
 pub mod frames;
 pub mod inbound;
 pub mod outbound;

@@ -16,6 +16,8 @@ use serde_json::value::RawValue;
 
 use rallypoint_model::agent_io::{AgentInput, PART_META_KEY, PromptBlock};
 
+use crate::failures;
+
 /// Name under which we introduce ourselves.
 const CLIENT_NAME: &str = "rallypoint";
 
@@ -69,7 +71,8 @@ fn initialize() -> InitializeRequest {
     let capabilities = ClientCapabilities::new()
         .session(session)
         .plan(PlanCapabilities::new())
-        .subagents(SubagentCapabilities::new());
+        .subagents(SubagentCapabilities::new())
+        .meta(failures::capability());
     InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(Implementation::new(CLIENT_NAME, env!("CARGO_PKG_VERSION")))

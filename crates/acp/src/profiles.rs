@@ -62,9 +62,21 @@ pub struct Profile {
     /// What a person does when it wants a login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login_hint: Option<String>,
-    /// What a person does when the program is not there.
+    /// What shows that it is logged in; nothing where that can't be told.
+    #[serde(default)]
+    pub login: Login,
+    /// Command that installs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install_hint: Option<String>,
+    /// What a person has to provide where no command installs it. Then `argv` may be empty until a configuration sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+    /// Where its project documents it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs_url: Option<String>,
+    /// Arguments with which its program prints its version and ends. Asked only where no package file says it.
+    #[serde(default)]
+    pub version_arguments: Vec<String>,
     /// Milliseconds it may take until its conversation is open, when not the usual limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_timeout_ms: Option<u64>,
@@ -83,6 +95,24 @@ pub struct Profile {
     /// Whether it comes with the program. Never read from a file.
     #[serde(default, skip_deserializing)]
     pub built_in: bool,
+}
+
+/// What shows that an agent is logged in. Only whether a variable is set or a file is there is looked at, never what is
+/// in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Login {
+    /// Variables of which one with a value is enough.
+    pub variables: Vec<String>,
+    /// Files of which one is enough: `~` is the home, `$NAME` at the beginning the folder that a variable names.
+    pub files: Vec<String>,
+}
+
+impl Login {
+    /// Whether nothing is known that could be looked at.
+    pub fn is_unknown(&self) -> bool {
+        self.variables.is_empty() && self.files.is_empty()
+    }
 }
 
 fn no_usage() -> UsageKind {

@@ -45,8 +45,11 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: QuestionVerb,
     },
-    /// List agents and whether they are installed
-    Agents,
+    /// List agents: where they are, which version, whether a login shows, and what to do next
+    Agents {
+        /// Only these
+        names: Vec<String>,
+    },
     /// Read the full output of a run
     Result {
         #[command(subcommand)]
@@ -86,6 +89,9 @@ pub(crate) struct RunArguments {
     /// Program and arguments of an agent that speaks the Agent Client Protocol
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent_cmd: Option<String>,
+    /// Where the program of `--agent` is, when it is not on `PATH`
+    #[arg(long, value_name = "PROGRAM", requires = "agent", conflicts_with = "agent_cmd")]
+    pub(crate) agent_path: Option<PathBuf>,
     /// Variable of this environment that the agent gets too; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) pass_env: Vec<String>,

@@ -44,6 +44,26 @@ pub struct AgentLaunch {
     pub stall_ms: Option<i64>,
     /// Time it may take to get ready; the general limit when absent.
     pub setup_timeout_ms: Option<i64>,
+    /// Why this agent and no other.
+    #[serde(default)]
+    pub choice: AgentChoice,
+}
+
+/// Why a task got an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentChoice {
+    /// Whoever asked named it.
+    #[default]
+    Named,
+    /// It is the configured default.
+    Configured,
+    /// The goal contains commands, and nothing else was asked for.
+    Commands,
+    /// It is the only one that is ready.
+    OnlyReady,
+    /// It is the only one that is installed; no login of it shows.
+    OnlyInstalled,
 }
 
 /// What happens to a task without a verdict of its own.

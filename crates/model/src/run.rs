@@ -265,6 +265,9 @@ impl OutcomeReason {
             Self::AgentLimit { limit } => format!("the agent stopped at its own limit `{limit}`"),
             Self::Reported { reason } => reason.clone(),
             Self::Refusal => "the model refused".to_owned(),
+            Self::UnknownStop { stop_reason } if stop_reason == "cancelled" => {
+                "the agent cancelled its turn although nobody asked it to".to_owned()
+            }
             Self::UnknownStop { stop_reason } => {
                 format!("the agent stopped for a reason that is not known here: `{stop_reason}`")
             }

@@ -249,6 +249,9 @@ pub struct AgentRequest {
     /// Program and arguments, when not taken from the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
+    /// Where the program of its profile is, when it is to be found there and nowhere else. Absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Names of variables of the caller's environment that it gets besides those of its profile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,

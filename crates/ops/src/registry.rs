@@ -132,6 +132,8 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/rooms/{roomId}/messages", Some("room show"), Body, types::RoomMessagesInput => types::MessagePage),
     operation!("agent.list", "List agents and whether they are installed", Viewer, false,
         Get "/v1/agents", Some("agents"), Body, types::Empty => types::AgentList),
+    operation!("agent.preflight", "Look whether agents are there, logged in, and of which version", Operator, false,
+        Post "/v1/agents/preflight", Some("agents"), Body, types::PreflightInput => types::AgentList),
     operation!("result.get", "Read the full output of a run", Viewer, false,
         Get "/v1/runs/{runId}/result", Some("result get"), Body, types::RunRef => types::ResultView),
 ];

@@ -51,6 +51,7 @@ impl SpawnInput {
             label: self.label.clone(),
             task: self.task.clone(),
             argv: self.argv.clone(),
+            program: None,
             pass_env: self.pass_env.clone(),
             config: self.config.clone(),
         }

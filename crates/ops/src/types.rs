@@ -6,6 +6,7 @@ mod usage;
 use std::collections::BTreeMap;
 
 use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::command::AgentChoice;
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::{Message, RoomKind};
@@ -347,6 +348,9 @@ pub struct TaskView {
     pub corrective_rounds: u32,
     /// Sub-agents.
     pub sessions: Vec<SessionView>,
+    /// Why it got its agent, when nobody named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_choice: Option<AgentChoice>,
     /// Runs, oldest first.
     pub runs: Vec<RunView>,
     /// Questions that wait.
@@ -529,6 +533,48 @@ pub struct AgentView {
     pub install_hint: String,
     /// How to log in.
     pub login_hint: String,
+    /// Its version, where it was asked for and could be found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Whether a login shows.
+    #[serde(default)]
+    pub login: LoginState,
+    /// What shows it: the name of a variable or of a file, never what is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_shown_by: Option<String>,
+    /// Where its project documents it.
+    #[serde(default)]
+    pub docs_url: String,
+    /// Whether a task that names no agent may get it: installed, and no login is known to be missing.
+    #[serde(default)]
+    pub ready: bool,
+}
+
+/// Whether an agent is logged in, as far as that shows from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoginState {
+    /// A key or a login is there; whether the provider takes it only a run can tell.
+    Present,
+    /// Nothing of what would show one is there.
+    Absent,
+    /// It can't be told.
+    #[default]
+    Unknown,
+    /// It needs none.
+    NotNeeded,
+}
+
+/// Look closely at agents.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PreflightInput {
+    /// Names; all that are listed when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// The caller's allow-listed environment; the daemon's own when empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// Agents.

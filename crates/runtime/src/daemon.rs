@@ -26,6 +26,7 @@ use crate::folders::Folders;
 use crate::funnel::SharedRedactor;
 use crate::journal_reader::Readers;
 use crate::launches::Environments;
+use crate::preflight::Versions;
 use crate::retention::exporter::Exporting;
 use crate::retention::sweeper::{Sweeping, sweep_on};
 use crate::sources::SystemClock;
@@ -113,6 +114,7 @@ pub(crate) struct Shared {
     pub(crate) program: PathBuf,
     pub(crate) redactor: SharedRedactor,
     pub(crate) environments: Environments,
+    pub(crate) versions: Versions,
     pub(crate) epoch: u64,
     pub(crate) started_at: Timestamp,
     pub(crate) ends_when_idle: bool,
@@ -166,6 +168,7 @@ impl Daemon {
             program: options.program.clone(),
             redactor: redactor.clone(),
             environments: environments.clone(),
+            versions: Versions::default(),
             epoch,
             started_at: SystemClock.now(),
             ends_when_idle: options.ends_when_idle,

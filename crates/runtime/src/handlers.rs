@@ -1,5 +1,6 @@
 //! Handlers of the operations: one function each, found by the operation's name.
 
+mod agents;
 mod create_task;
 mod retention;
 mod trees;
@@ -14,9 +15,9 @@ use rallypoint_model::refusal::Refusal;
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_ops::Problem;
 use rallypoint_ops::types::{
-    AgentList, AgentView, AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
-    ListTasksInput, MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList,
-    RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView, UsageInput,
+    AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput, ListTasksInput,
+    MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList, RoomMessagesInput,
+    RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView, UsageInput,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;
@@ -103,7 +104,8 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "event.list" => answer(event_list(shared, read(input)?).await?),
         "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),
         "room.messages" => answer(room_messages(shared, read(input)?).await?),
-        "agent.list" => answer(agent_list(shared)),
+        "agent.list" => answer(agents::list(shared)),
+        "agent.preflight" => answer(agents::preflight(shared, read(input)?).await?),
         "result.get" => answer(result_get(shared, read(input)?).await?),
         other => Err(Problem {
             code: rallypoint_model::refusal::RefusalCode::NotFound,
@@ -263,34 +265,6 @@ async fn room_messages(shared: &Shared, input: RoomMessagesInput) -> Result<Mess
     let full = rows.len() >= limit as usize;
     let next_cursor = if full { rows.last().map(|(position, _)| position.to_string()) } else { None };
     Ok(MessagePage { items: rows.into_iter().map(|(_, message)| message).collect(), next_cursor })
-}
-
-fn agent_list(shared: &Shared) -> AgentList {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let items = shared
-        .config
-        .profiles
-        .list()
-        .filter(|profile| !profile.hidden)
-        .map(|profile| {
-            let program = profile.argv.first().cloned().unwrap_or_default();
-            let found = if profile.is_own_program() {
-                Some(shared.program.clone())
-            } else {
-                rallypoint_acp::profiles::find_program(&program, &path)
-            };
-            AgentView {
-                name: profile.name.clone(),
-                title: profile.title.clone(),
-                built_in: profile.is_own_program(),
-                installed: found.is_some(),
-                program: found.map_or(program, |path| path.display().to_string()),
-                install_hint: profile.install_hint.clone().unwrap_or_default(),
-                login_hint: profile.login_hint.clone().unwrap_or_default(),
-            }
-        })
-        .collect();
-    AgentList { items }
 }
 
 async fn result_get(shared: &Shared, input: RunRef) -> Result<ResultView, Problem> {

@@ -19,6 +19,7 @@ mod funnel;
 mod handlers;
 mod journal_reader;
 mod launches;
+mod preflight;
 mod prices;
 mod resend;
 mod retention;

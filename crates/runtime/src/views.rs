@@ -3,6 +3,7 @@
 use rallypoint_engine::admission;
 use rallypoint_engine::state::{Generation, Question, Run, Session, State, Task};
 use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
+use rallypoint_model::command::AgentChoice;
 use rallypoint_model::ids::{RunId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::question::QuestionStatus;
@@ -39,6 +40,11 @@ pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Opti
             .filter_map(|id| state.sessions.get(id))
             .map(|session| session_view(state, task, session))
             .collect(),
+        agent_choice: task
+            .agents
+            .first()
+            .map(|launch| launch.choice)
+            .filter(|choice| *choice != AgentChoice::Named),
         runs: task
             .runs
             .iter()

@@ -13,6 +13,7 @@ mod violation;
 mod waiting;
 
 pub mod crash;
+pub mod mock_model;
 
 pub use daemon_process::DaemonProcess;
 pub use data_folder::DataFolder;
@@ -20,4 +21,4 @@ pub use follower::{Followed, Follower, Shown};
 pub use journal::Journal;
 pub use random::Random;
 pub use violation::{Rule, Violation};
-pub use waiting::wait_for;
+pub use waiting::{wait_for, wait_until};

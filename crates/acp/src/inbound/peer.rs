@@ -10,7 +10,7 @@ use rallypoint_model::usage::{TokenCounts, UsageKind};
 
 use super::{Understood, counts, lenient, tools, understand, updates};
 use crate::frames::Line;
-use crate::rpc;
+use crate::{failures, rpc};
 
 /// How many characters of a junk line are kept to show to a person.
 const SAMPLE_CHARS: usize = 200;
@@ -151,7 +151,16 @@ impl Peer {
                 };
                 let stop_reason =
                     result.get("stopReason").and_then(Value::as_str).unwrap_or_default().to_owned();
-                AgentItem::PromptAnswered { seq, frame, stop_reason, usage }
+                // A turn that was cancelled ended as it was asked to, whatever else went wrong in it.
+                match failures::of_answer(&result).filter(|_| stop_reason != "cancelled") {
+                    Some(failure) => AgentItem::RequestFailed {
+                        seq,
+                        frame,
+                        code: failure.code,
+                        message: lenient::shortened(&failure.message, ERROR_CHARS),
+                    },
+                    None => AgentItem::PromptAnswered { seq, frame, stop_reason, usage },
+                }
             }
             OpenRequest::SessionLoad => AgentItem::SessionLoaded { seq, frame },
             OpenRequest::SetOption => AgentItem::RequestAnswered { seq, frame },
@@ -272,7 +281,8 @@ fn failed(seq: u64, frame: u64, error: &Value) -> AgentItem {
         message.push_str(": ");
         message.push_str(&lenient::shortened(&details, ERROR_CHARS));
     }
-    AgentItem::RequestFailed { seq, frame, code: code.unwrap_or(rpc::INTERNAL_ERROR), message }
+    let code = failures::code_of(code.unwrap_or(rpc::INTERNAL_ERROR), &message);
+    AgentItem::RequestFailed { seq, frame, code, message }
 }
 
 /// The words in an error's `data`; the whole of it when it has none that are known.

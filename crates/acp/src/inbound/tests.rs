@@ -87,6 +87,19 @@ fn a_prompts_answer_keeps_its_stop_reason_as_it_came() {
 }
 
 #[test]
+fn a_turn_that_ends_with_a_named_failure_is_no_success() {
+    let failure = json!({"severity": "error", "title": "High demand", "actions": ["retry"]});
+    let result = |stop: &str| json!({"stopReason": stop, "_meta": {"jetbrains": {"air": {"sessionFailure": failure}}}});
+    let AgentItem::RequestFailed { seq: 3, code, message, .. } = one(&answer(&json!(3), result("end_turn")))
+    else {
+        panic!("a success")
+    };
+    assert_eq!((code, message.as_str()), (-32603, "High demand"));
+    let cancelled = one(&answer(&json!(3), result("cancelled")));
+    assert!(matches!(cancelled, AgentItem::PromptAnswered { .. }), "{cancelled:?}");
+}
+
+#[test]
 fn another_answer_is_told_apart() {
     assert_eq!(one(&answer(&json!(4), json!({}))), AgentItem::RequestAnswered { seq: 4, frame: 7 });
 }

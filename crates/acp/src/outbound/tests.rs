@@ -32,6 +32,8 @@ fn the_hello_advertises_what_we_serve_and_nothing_else() {
     assert!(!capabilities.terminal && !capabilities.fs.read_text_file && !capabilities.fs.write_text_file);
     assert!(capabilities.plan.is_some() && capabilities.subagents.is_some());
     assert!(capabilities.session.unwrap().notices.is_some());
+    let air = &capabilities.meta.unwrap()["jetbrains"]["air"];
+    assert_eq!(air["capabilities"], serde_json::json!(["sessionFailure"]));
     let info = hello.client_info.unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("rallypoint", env!("CARGO_PKG_VERSION")));
 }

@@ -10,10 +10,14 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("claude", include_str!("../../profiles/claude.toml")),
     ("codex", include_str!("../../profiles/codex.toml")),
     ("command", include_str!("../../profiles/command.toml")),
+    ("custom", include_str!("../../profiles/custom.toml")),
+    ("elizaos", include_str!("../../profiles/elizaos.toml")),
     ("fast-agent", include_str!("../../profiles/fast-agent.toml")),
     ("gemini", include_str!("../../profiles/gemini.toml")),
+    ("goose", include_str!("../../profiles/goose.toml")),
     ("opencode", include_str!("../../profiles/opencode.toml")),
     ("pi", include_str!("../../profiles/pi.toml")),
+    ("pi-agent", include_str!("../../profiles/pi-agent.toml")),
     ("qwen", include_str!("../../profiles/qwen.toml")),
     ("scripted", include_str!("../../profiles/scripted.toml")),
     ("shell", include_str!("../../profiles/shell.toml")),
@@ -124,7 +128,8 @@ fn profile(name: &str, table: Table) -> Result<Profile, ProfileError> {
     if !is_slug(name) {
         return Err(ProfileError::invalid(name, "a name has letters, digits, `-`, `_` and `.` only"));
     }
-    if profile.argv.first().is_none_or(String::is_empty) {
+    let waits = profile.argv.is_empty() && profile.needs.is_some();
+    if profile.argv.first().is_none_or(String::is_empty) && !waits {
         return Err(ProfileError::invalid(name, "`argv` names no program"));
     }
     profile.name = name.to_owned();

@@ -13,10 +13,14 @@ fn every_built_in_profile_is_valid_and_named_like_its_file() {
             "claude",
             "codex",
             "command",
+            "custom",
+            "elizaos",
             "fast-agent",
             "gemini",
+            "goose",
             "opencode",
             "pi",
+            "pi-agent",
             "qwen",
             "scripted",
             "shell",
@@ -26,7 +30,9 @@ fn every_built_in_profile_is_valid_and_named_like_its_file() {
     for profile in registry.list() {
         assert!(profile.built_in, "{}", profile.name);
         assert!(!profile.title.is_empty(), "{}", profile.name);
-        assert!(profile.is_own_program() || profile.install_hint.is_some(), "{}", profile.name);
+        let way_in = profile.install_hint.is_some() || profile.needs.is_some();
+        assert!(profile.is_own_program() || way_in, "{}", profile.name);
+        assert!(profile.is_own_program() || profile.docs_url.is_some(), "{}", profile.name);
     }
     assert!(registry.get("scripted").unwrap().hidden);
 }
@@ -51,6 +57,13 @@ fn an_override_changes_single_keys_and_adds_profiles() {
     let mine = registry.get("mine").unwrap();
     assert_eq!((mine.title.as_str(), mine.usage, mine.built_in), ("mine", UsageKind::LastCall, false));
     assert!(mine.allows_variable("MY_KEY") && !mine.allows_variable("YOUR_KEY"));
+}
+
+#[test]
+fn a_profile_that_waits_for_its_command_gets_it_from_the_configuration() {
+    assert!(Registry::built_in().unwrap().get("custom").unwrap().argv.is_empty());
+    let registry = Registry::with_overrides("[profiles.custom]\nargv = [\"mine\", \"acp\"]\n").unwrap();
+    assert_eq!(registry.get("custom").unwrap().argv, ["mine", "acp"]);
 }
 
 #[test]
@@ -82,7 +95,7 @@ fn only_allowed_variables_reach_an_agent() {
     let names = |name: &str| -> Vec<String> {
         registry.get(name).unwrap().environment(caller).into_iter().map(|(name, _)| name).collect()
     };
-    assert_eq!(names("claude"), ["PATH", "LC_ALL", "ANTHROPIC_API_KEY"]);
+    assert_eq!(names("claude"), ["PATH", "LC_ALL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_MAX_RETRIES"]);
     assert_eq!(names("codex"), ["PATH", "LC_ALL", "OPENAI_API_KEY", "NO_BROWSER"]);
     assert_eq!(names("shell"), ["PATH", "LC_ALL"]);
     let codex = registry.get("codex").unwrap().environment(caller);

@@ -49,7 +49,21 @@ pub(crate) fn person() -> Option<String> {
 fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
     let agent = named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)?;
     let config = arguments.set.iter().cloned().collect();
-    Ok(agent.map(|agent| AgentRequest { config, ..agent }))
+    let program = arguments.agent_path.as_deref().map(program_at).transpose()?;
+    Ok(agent.map(|agent| AgentRequest { config, program, ..agent }))
+}
+
+/// The absolute path of an agent's program.
+fn program_at(given: &Path) -> Result<String, Failure> {
+    let refused = |what: &str| {
+        Failure::usage(format!("the program `{}` {what}", given.display()))
+            .with_hint("name the file of the agent's program with `--agent-path`")
+    };
+    let path = std::path::absolute(given).map_err(|error| refused(&format!("can't be found: {error}")))?;
+    if !path.is_file() {
+        return Err(refused("is not there"));
+    }
+    path.into_os_string().into_string().map_err(|_| refused("has a name that is not UTF-8"))
 }
 
 /// The agent of a name, a command line, or both.

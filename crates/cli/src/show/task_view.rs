@@ -20,6 +20,10 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
         format!("folder    {}", task.cwd),
         format!("made      {}", time::day_and_clock(task.created_at)),
     ];
+    if let Some(choice) = task.agent_choice {
+        let agent = task.sessions.first().map_or("its agent", |session| session.agent_type.as_str());
+        lines.push(format!("agent     {agent}, {}", words::choice(choice)));
+    }
     if task.priority != Priority::Normal {
         lines.push(format!("priority  {}", task.priority.as_str()));
     }

@@ -1,5 +1,6 @@
 //! States in words.
 
+use rallypoint_model::command::AgentChoice;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::run::{RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::task::{EvidenceResult, TaskReason, TaskStatus, Verdict};
@@ -14,6 +15,17 @@ pub(crate) fn status(status: TaskStatus) -> &'static str {
         TaskStatus::Done => "done",
         TaskStatus::Failed => "failed",
         TaskStatus::Interrupted => "interrupted",
+    }
+}
+
+/// Why a task got its agent.
+pub(crate) fn choice(choice: AgentChoice) -> &'static str {
+    match choice {
+        AgentChoice::Named => "as asked for",
+        AgentChoice::Configured => "the configured default",
+        AgentChoice::Commands => "since the goal contains commands",
+        AgentChoice::OnlyReady => "the only one that is ready",
+        AgentChoice::OnlyInstalled => "the only one that is installed; no login of it shows",
     }
 }
 

@@ -7,6 +7,7 @@
     reason = "these helpers are tests: a value that is not there is their finding"
 )]
 
+mod agents;
 mod bad_agents;
 mod bad_input;
 mod demo;

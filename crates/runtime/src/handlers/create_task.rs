@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rallypoint_acp::profiles::{Profile, find_program};
+use rallypoint_acp::profiles::{Login, Profile, find_program};
 use rallypoint_engine::text::one_line;
-use rallypoint_model::command::{Acceptance, AgentLaunch, Command, CreateTask, Outcome};
+use rallypoint_model::command::{Acceptance, AgentChoice, AgentLaunch, Command, CreateTask, Outcome};
 use rallypoint_model::ids::{CriterionId, TaskId};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::task::{AgentRequest, Criterion, CriterionCheck};
@@ -16,6 +16,7 @@ use rallypoint_ops::types::{CreateTaskInput, TaskView};
 use rallypoint_process::environment::looks_secret;
 use uuid::Uuid;
 
+use super::agents::chosen;
 use super::task_of;
 use crate::daemon::Shared;
 
@@ -35,14 +36,14 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     }
     let task_id = TaskId(Uuid::now_v7());
     let caller = environment(&input.environment);
-    let requests = requested_agents(shared, &input, &caller)?;
+    let (requests, choice) = chosen(shared, &input, &caller)?;
     let cwd = work_folder(shared, &input, task_id)?;
     let mut launches = Vec::new();
     let mut secrets: BTreeMap<String, String> = BTreeMap::new();
     for request in &requests {
         let (launch, hidden) = resolve(shared, request, &caller)?;
         secrets.extend(hidden);
-        launches.push(launch);
+        launches.push(AgentLaunch { choice, ..launch });
     }
     unique_labels(&mut launches);
     // Secrets are known to the funnel before anything that could hold them is stored.
@@ -126,59 +127,6 @@ fn criteria(input: &CreateTaskInput) -> Result<Vec<Criterion>, Problem> {
     Ok(criteria)
 }
 
-/// The agents that are named, or the one that may be taken without being named.
-fn requested_agents(
-    shared: &Shared,
-    input: &CreateTaskInput,
-    caller: &BTreeMap<String, String>,
-) -> Result<Vec<AgentRequest>, Problem> {
-    if !input.agents.is_empty() {
-        return Ok(input.agents.clone());
-    }
-    let one = |agent: &str| {
-        vec![AgentRequest {
-            agent: agent.to_owned(),
-            label: None,
-            task: None,
-            argv: None,
-            ..AgentRequest::default()
-        }]
-    };
-    if let Some(agent) = &shared.config.default_agent {
-        return Ok(one(agent));
-    }
-    let path = caller.get("PATH").map_or("", String::as_str);
-    let ready: Vec<String> = shared
-        .config
-        .profiles
-        .list()
-        .filter(|profile| !profile.hidden && !profile.is_own_program())
-        .filter(|profile| profile.argv.first().is_some_and(|program| find_program(program, path).is_some()))
-        .map(|profile| profile.name.clone())
-        .collect();
-    if holds_commands(&input.goal) {
-        return Ok(one("shell"));
-    }
-    match ready.as_slice() {
-        [only] => Ok(one(only)),
-        [] => Err(Refusal::new(RefusalCode::Invalid, "no agent is named, and none is installed")
-            .with_hint("name one with `--agent`; `rally agents` shows what is there and how to install it")
-            .into()),
-        many => Err(Refusal::new(RefusalCode::Invalid, "no agent is named, and more than one is ready")
-            .with_hint(format!("name one with `--agent`: {}", many.join(", ")))
-            .into()),
-    }
-}
-
-/// Whether the `shell` agent would find commands in a goal.
-fn holds_commands(goal: &str) -> bool {
-    goal.lines().any(|line| {
-        let line = line.trim_start();
-        let info = line.strip_prefix("```").map(str::trim);
-        line.starts_with("$ ") || matches!(info, Some("sh" | "bash" | "shell"))
-    })
-}
-
 pub(super) fn resolve(
     shared: &Shared,
     request: &AgentRequest,
@@ -189,18 +137,22 @@ pub(super) fn resolve(
         (None, Some(argv)) => unknown_profile(&request.agent, argv),
         (None, None) => return Err(unknown_agent(shared, &request.agent)),
     };
-    let argv = match &request.argv {
+    let mut argv = match &request.argv {
         Some(argv) => argv.clone(),
         None => profile.argv_with(&shared.program.display().to_string()),
     };
+    if let Some(place) = &request.program {
+        put_at(&mut argv, place)?;
+    }
     let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
-        return Err(Problem::invalid(format!("the command of agent `{}` is empty", request.agent)));
+        return Err(without_command(&request.agent, &profile));
     };
     let path = caller.get("PATH").map_or("", String::as_str);
     if find_program(program, path).is_none() {
-        let hint = match &profile.install_hint {
-            Some(hint) => format!("install it with `{hint}`"),
-            None => "check the spelling and the `PATH`".to_owned(),
+        let hint = match (&profile.install_hint, &profile.needs) {
+            (Some(hint), _) => format!("install it with `{hint}`, or say where it is with `--agent-path`"),
+            (None, Some(needs)) => format!("it needs {needs}"),
+            (None, None) => "check the spelling and the `PATH`".to_owned(),
         };
         return Err(Refusal::new(
             RefusalCode::AgentUnavailable,
@@ -235,8 +187,30 @@ pub(super) fn resolve(
         login_hint: profile.login_hint.clone().unwrap_or_default(),
         stall_ms: profile.stall_ms.and_then(|limit| i64::try_from(limit).ok()),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
+        choice: AgentChoice::Named,
     };
     Ok((launch, hidden.into_iter().collect()))
+}
+
+/// Takes the program from the place that was named.
+fn put_at(argv: &mut Vec<String>, place: &str) -> Result<(), Problem> {
+    if !Path::new(place).is_absolute() {
+        return Err(Problem::invalid(format!("the program `{place}` is not an absolute path")));
+    }
+    match argv.first_mut() {
+        Some(program) => place.clone_into(program),
+        None => argv.push(place.to_owned()),
+    }
+    Ok(())
+}
+
+fn without_command(agent: &str, profile: &Profile) -> Problem {
+    let refusal = Refusal::new(RefusalCode::Invalid, format!("the command of agent `{agent}` is empty"));
+    match &profile.needs {
+        Some(needs) => refusal.with_hint(format!("it needs {needs}")),
+        None => refusal.with_hint("give a program and its arguments"),
+    }
+    .into()
 }
 
 /// Whether a variable is passed on but never stored.
@@ -256,7 +230,11 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         usage: UsageKind::PerTurn,
         trusts_load: false,
         login_hint: None,
+        login: Login::default(),
         install_hint: None,
+        needs: None,
+        docs_url: None,
+        version_arguments: Vec::new(),
         setup_timeout_ms: None,
         stall_ms: None,
         cancel_grace_ms: None,
@@ -266,7 +244,7 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
     }
 }
 
-fn unknown_agent(shared: &Shared, name: &str) -> Problem {
+pub(super) fn unknown_agent(shared: &Shared, name: &str) -> Problem {
     let known: Vec<&str> = shared
         .config
         .profiles
