@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use rallypoint_acp::profiles::{ProfileError, Registry};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::retention::Retention;
 use serde::Deserialize;
+
+use crate::channels::{ChannelConfig, Channels};
 
 /// Name of the configuration file in the data folder.
 const CONFIG_FILE: &str = "rally.toml";
@@ -42,6 +45,7 @@ struct File {
     limits: Limits,
     retention: Retention,
     secrets: BTreeMap<String, String>,
+    channels: BTreeMap<String, ChannelConfig>,
     /// Read by the registry of profiles itself.
     #[serde(rename = "profiles")]
     _profiles: toml::Table,
@@ -58,6 +62,8 @@ pub struct Config {
     pub retention: Retention,
     /// Names and values that are never stored or shown.
     pub(crate) secrets: BTreeMap<String, String>,
+    /// Ways out to platforms.
+    pub(crate) channels: Channels,
     /// Kinds of agents.
     pub profiles: Registry,
 }
@@ -79,11 +85,15 @@ impl Config {
         let invalid = |message: String| ConfigError::Invalid { file: name.to_owned(), message };
         let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
         let profiles = Registry::with_overrides(text)?;
+        let patience = Duration::from_millis(file.limits.delivery_timeout_ms);
+        let channels = Channels::of_config(&file.channels, patience, |name| std::env::var(name).ok())
+            .map_err(|(channel, error)| invalid(format!("the channel `{channel}` can't be used: {error}")))?;
         Ok(Self {
             default_agent: file.default_agent,
             limits: file.limits,
             retention: file.retention,
             secrets: file.secrets,
+            channels,
             profiles,
         })
     }

@@ -5,6 +5,7 @@
 
 mod faulty;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use rallypoint_engine::changes::Changes;
 use rallypoint_engine::decide::{Context, decide};
 use rallypoint_engine::due::{Effect, due, due_of_row, next_wakeup};
 use rallypoint_engine::state::State;
+use rallypoint_model::channel::ChannelFacts;
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
@@ -62,6 +64,8 @@ pub(crate) struct DeciderParts {
     pub(crate) store: Store,
     pub(crate) limits: Arc<Limits>,
     pub(crate) redactor: SharedRedactor,
+    /// Channels of the configuration.
+    pub(crate) channels: BTreeMap<String, ChannelFacts>,
     pub(crate) faults: Faults,
     pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
     pub(crate) effects: mpsc::UnboundedSender<Vec<Effect>>,
@@ -81,6 +85,7 @@ impl Decider {
                 generation.cursor = rallypoint_model::session::SpoolCursor::default();
             }
         }
+        state.channels.clone_from(&parts.channels);
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("decider".to_owned())
@@ -209,6 +214,8 @@ impl Worker {
             let (sender, _unheard) = oneshot::channel();
             self.batch(vec![(Command::ResumeClocks { away_ms }, sender)]);
         }
+        let (sender, _unheard) = oneshot::channel();
+        self.batch(vec![(Command::ResumeDeliveries, sender)]);
         self.note_alive();
     }
 
@@ -346,6 +353,7 @@ impl Worker {
                     .map(|generation| (generation.id, generation.stderr_tail.clone()))
                     .collect();
                 self.state = state;
+                self.state.channels.clone_from(&self.parts.channels);
                 for (id, tail) in stderr {
                     if let Some(generation) = self.state.generations.get_mut(&id) {
                         generation.stderr_tail = tail;

@@ -54,6 +54,8 @@ fn stored(live: &State) -> State {
         runs: read_back(&live.runs),
         generations: read_back(&live.generations),
         questions: read_back(&live.questions),
+        deliveries: read_back(&live.deliveries),
+        channels: live.channels.clone(),
         keys: read_back(&live.keys),
         failed_deletes: read_back(&live.failed_deletes),
         versions: live.versions.clone(),
