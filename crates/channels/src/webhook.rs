@@ -282,41 +282,4 @@ fn receipt(body: Result<Bytes, String>) -> SinkAnswer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn made(url: &str) -> Result<Webhook, WebhookError> {
-        Webhook::new(url, true, None, Duration::from_secs(1))
-    }
-
-    #[test]
-    fn an_address_is_split_and_what_can_not_be_used_says_why() {
-        let hook = made("http://[::1]:8080/in?x=1").unwrap();
-        assert_eq!((hook.host.as_str(), hook.port, hook.target.as_str()), ("::1", 8080, "/in?x=1"));
-        let hook = made("http://example.org").unwrap();
-        assert_eq!((hook.host.as_str(), hook.port, hook.target.as_str()), ("example.org", 80, "/"));
-        assert!(matches!(made("https://example.org"), Err(WebhookError::NeedsTls { .. })));
-        for url in ["example.org/in", "ftp://example.org", "http://user:word@example.org", "http://", ""] {
-            assert!(matches!(made(url), Err(WebhookError::Unreadable { .. })), "{url}");
-        }
-    }
-
-    #[test]
-    fn what_can_not_be_read_behind_a_success_is_a_warning_and_no_failure() {
-        let of = |text: &str| receipt(Ok(Bytes::from(text.to_owned())));
-        let plain = |id: Option<&str>| SinkAnswer::Receipt { id: id.map(str::to_owned), warning: None };
-        assert_eq!(of(r#"{"id":"m1"}"#), plain(Some("m1")));
-        assert_eq!(of(r#"{"id":17,"more":[]}"#), plain(Some("17")));
-        assert_eq!(of(r#"{"ok":true}"#), plain(None));
-        assert_eq!(of("  "), plain(None));
-        for text in ["<html>", r#"{"id":{}}"#] {
-            assert!(matches!(of(text), SinkAnswer::Receipt { id: None, warning: Some(_) }), "{text}");
-        }
-        assert!(matches!(receipt(Err("cut".to_owned())), SinkAnswer::Receipt { warning: Some(_), .. }));
-    }
-
-    #[test]
-    fn a_signing_key_is_not_shown() {
-        assert_eq!(format!("{:?}", SigningKey::new("word")), "SigningKey");
-    }
-}
+mod tests;

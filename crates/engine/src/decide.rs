@@ -150,10 +150,6 @@ impl Deciding<'_, '_> {
             Command::DiscardDelivery { delivery_id, by, reason } => {
                 self.discard_delivery(*delivery_id, by, reason)
             }
-            Command::ResumeDeliveries => {
-                self.resume_deliveries();
-                Ok(Outcome::Done)
-            }
             Command::CreateTask(create) => self.create_task(create),
             Command::SpawnSession(spawn) => self.spawn_session(spawn),
             Command::AwaitChildren { session_id } => self.await_children(*session_id),

@@ -8,8 +8,8 @@
 //! - `Clean` — ending what is gone and removing what is removed changes nothing.
 //! - `Export` — a transcript is made from the journal and takes the place of the one before it; what is
 //!   removed is removed.
-//! - `Send` — the executor holds at most one sender for each offer. A daemon that finds an offer of one before it
-//!   sends it again only where the sink takes our key, under that key; elsewhere its start makes it `ambiguous`.
+//! - `Send` — the executor sends each offer once. The offer of an earlier daemon is due only where the sink takes our
+//!   key, and goes under that key; any other becomes `ambiguous`.
 //! - `Verify` — checks are run again on the same work folder; only the record
 //!   of the round that is due is taken.
 
@@ -134,7 +134,7 @@ pub fn due(state: &State, limits: &Limits) -> Vec<Effect> {
 
 fn due_of_delivery(state: &State, id: DeliveryId) -> Option<Effect> {
     let delivery = state.deliveries.get(&id)?;
-    if delivery.status != DeliveryStatus::Offered {
+    if delivery.status != DeliveryStatus::Offered || !state.may_be_sent(delivery) {
         return None;
     }
     Some(Effect::Send(Sending {

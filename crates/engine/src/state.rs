@@ -53,6 +53,10 @@ pub struct State {
     /// Channels of the configuration. Operational: told by the shell at each start.
     #[serde(skip)]
     pub channels: BTreeMap<String, ChannelFacts>,
+    /// Deliveries that were offered since the shell loaded this state. Operational: it tells them from those that an
+    /// earlier daemon offered and of which nobody heard again.
+    #[serde(skip)]
+    pub offered_here: BTreeSet<DeliveryId>,
     /// Keys of requests and deliveries, with what they made. Enforced by the store too.
     pub keys: BTreeMap<String, KeyedFact>,
     /// Versions of the aggregates.

@@ -198,8 +198,6 @@ pub enum Command {
         /// Why.
         reason: String,
     },
-    /// A daemon is up again: whatever an earlier one offered to a sink without keys can't be told.
-    ResumeDeliveries,
     /// Make a task and start its work.
     CreateTask(CreateTask),
     /// Start one more sub-agent.

@@ -92,6 +92,9 @@ impl Decider {
             .spawn(move || {
                 let mut worker = Worker { parts, state, last_tick: None, last_note: None };
                 worker.resume_clocks();
+                // What follows from the loaded state by itself, such as doubts about what was offered to channels.
+                let (sender, _unheard) = oneshot::channel();
+                worker.batch(vec![(Command::Tick, sender)]);
                 worker.announce_all();
                 worker.run(&queue);
             })
@@ -214,8 +217,6 @@ impl Worker {
             let (sender, _unheard) = oneshot::channel();
             self.batch(vec![(Command::ResumeClocks { away_ms }, sender)]);
         }
-        let (sender, _unheard) = oneshot::channel();
-        self.batch(vec![(Command::ResumeDeliveries, sender)]);
         self.note_alive();
     }
 
@@ -344,6 +345,7 @@ impl Worker {
             tracing::error!("the disk did not take what was written; the daemon ends");
             std::process::exit(74);
         }
+        let offered_here = std::mem::take(&mut self.state.offered_here);
         match self.parts.store.load() {
             Ok(state) => {
                 let stderr: Vec<_> = self
@@ -354,6 +356,7 @@ impl Worker {
                     .collect();
                 self.state = state;
                 self.state.channels.clone_from(&self.parts.channels);
+                self.state.offered_here = offered_here;
                 for (id, tail) in stderr {
                     if let Some(generation) = self.state.generations.get_mut(&id) {
                         generation.stderr_tail = tail;

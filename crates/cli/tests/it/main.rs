@@ -9,11 +9,13 @@
 
 mod bad_agents;
 mod bad_input;
+mod channels;
 mod demo;
 mod disk;
 mod help;
 mod outcomes;
 mod questions;
+mod resets;
 mod restoring;
 mod retention;
 mod secrets;

@@ -166,6 +166,9 @@ impl Deciding<'_, '_> {
         }
         let any = !moves.is_empty();
         for (id, trigger, moved) in moves {
+            if trigger == DeliveryTrigger::Offer {
+                self.state.offered_here.insert(id);
+            }
             self.move_delivery(id, trigger, moved);
         }
         any
@@ -189,6 +192,7 @@ impl Deciding<'_, '_> {
         if !awaited || delivery.offers != offer {
             return Outcome::Stale;
         }
+        self.state.offered_here.remove(&id);
         self.settle_offer(&delivery, answer);
         // A sink that did not take it is not asked again for a conversation that is over.
         let returned = self.state.deliveries.get(&id).map(|delivery| delivery.status);
@@ -258,24 +262,19 @@ impl Deciding<'_, '_> {
         }
     }
 
-    /// What an earlier daemon offered to a sink without keys may have arrived or not.
-    pub(crate) fn resume_deliveries(&mut self) {
-        let lost: Vec<DeliveryId> = self
+    /// What an earlier daemon offered may have arrived or not, where its sink takes no key.
+    pub(crate) fn lose_track(&mut self) -> bool {
+        let lost = self
             .state
             .open_deliveries()
-            .filter(|delivery| delivery.status == DeliveryStatus::Offered)
-            .filter(|delivery| {
-                let now = self.state.usable_channel(&delivery.conversation.channel);
-                // The key helps only where the sink took it then and takes it still.
-                !(delivery.takes_key && now.is_ok_and(|facts| facts.takes_key))
-            })
-            .map(|delivery| delivery.id)
-            .collect();
-        for id in lost {
-            let attempts = self.state.deliveries.get(&id).map(|delivery| delivery.attempts.saturating_add(1));
-            let why = "the daemon ended between the offer and the receipt, and the channel takes no key";
-            self.give_up(id, DeliveryTrigger::LoseTrack, Moved { attempts, ..Moved::why(why) });
-        }
+            .find(|delivery| delivery.status == DeliveryStatus::Offered && !self.state.may_be_sent(delivery));
+        let Some((id, attempts)) = lost.map(|delivery| (delivery.id, delivery.attempts.saturating_add(1)))
+        else {
+            return false;
+        };
+        let why = "the daemon ended between the offer and the receipt, and the channel takes no key";
+        self.give_up(id, DeliveryTrigger::LoseTrack, Moved { attempts: Some(attempts), ..Moved::why(why) });
+        true
     }
 
     /// Gives up what did not arrive in time.
@@ -324,7 +323,55 @@ fn growing(base: i64, factor: i64, count: u32, most: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use rallypoint_model::ids::IdSource;
+    use rallypoint_model::limits::Limits;
+    use serde_json::json;
+
     use super::*;
+    use crate::changes::Changes;
+    use crate::decide::{Context, NoSecrets};
+    use crate::state::{Room, State};
+
+    struct Ids(u128);
+
+    impl IdSource for Ids {
+        fn next_uuid(&mut self) -> uuid::Uuid {
+            self.0 += 1;
+            uuid::Uuid::from_u128(self.0)
+        }
+    }
+
+    #[test]
+    fn blank_words_are_sent_nowhere() {
+        let id = uuid::Uuid::from_u128(1);
+        let room: Room = serde_json::from_value(json!({
+            "id": id, "kind": "channel", "title": "team", "incarnation": 1, "messages": 1, "createdAt": 1,
+            "mailbox": [], "sessionId": null, "conversation": { "channel": "hook", "peer": "team" },
+        }))
+        .unwrap();
+        for (text, sent) in [("", 0), (" \n\t", 0), ("ready", 1)] {
+            let mut state = State::default();
+            state.rooms.insert(room.id, room.clone());
+            let message: Message = serde_json::from_value(json!({
+                "id": id, "roomId": id, "entityId": id, "speaker": "main_agent", "name": "main", "text": text,
+                "source": "main", "inReplyTo": null, "taskId": null, "metadata": {}, "createdAt": 1,
+            }))
+            .unwrap();
+            let (mut ids, limits, mut changes) = (Ids(1), Limits::default(), Changes::default());
+            let mut context = Context {
+                now: Timestamp(1),
+                ids: &mut ids,
+                limits: &limits,
+                funnel: &NoSecrets,
+                unique_keys: UniqueKeys::Enforced,
+            };
+            let mut deciding = Deciding { state: &mut state, context: &mut context, changes: &mut changes };
+            deciding.queue_for_conversation(&message);
+            // The same message again is the same delivery.
+            deciding.queue_for_conversation(&message);
+            assert_eq!(state.deliveries.len(), sent, "{text:?}");
+        }
+    }
 
     #[test]
     fn pauses_grow_to_their_limit_and_stay_there() {

@@ -124,6 +124,14 @@ impl State {
         facts.problem.as_ref().map_or(Ok(facts), |problem| Err(problem.clone()))
     }
 
+    /// Whether an offered message may be given to its sink: it was offered here, or the sink took its key then and
+    /// takes it still.
+    pub fn may_be_sent(&self, delivery: &Delivery) -> bool {
+        let takes_key =
+            || self.usable_channel(&delivery.conversation.channel).is_ok_and(|facts| facts.takes_key);
+        self.offered_here.contains(&delivery.id) || (delivery.takes_key && takes_key())
+    }
+
     /// Whether the conversation that asked for a task was reset since.
     pub fn is_outlived(&self, task: &Task) -> bool {
         self.rooms.get(&task.origin_room_id).is_some_and(|room| room.incarnation > task.room_incarnation)

@@ -276,7 +276,13 @@ fn after_a_restart_an_offer_goes_again_under_its_key_only_where_the_channel_take
         world.create(asked_in(room_id, 1));
         let before = one(&world);
         world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: now, problem: None });
-        world.ok(Command::ResumeDeliveries);
+        world.state.offered_here.clear();
+        assert_eq!(
+            offered(&world).len(),
+            usize::from(kept),
+            "nothing in doubt is due even before it is told"
+        );
+        world.ok(Command::Tick);
         if kept {
             assert_eq!(one(&world), before);
         } else {
@@ -368,7 +374,7 @@ fn what_no_channel_can_take_is_held_back_with_its_reason_and_goes_when_one_can()
     assert_eq!(refused.0, RefusalCode::Conflict);
     assert!(!world.state.deliveries.is_empty() && world.task(id).ended_at.is_none());
     world.state.channels.insert("hook".to_owned(), facts);
-    world.ok(Command::ResumeDeliveries);
+    world.ok(Command::Tick);
     assert_eq!(one(&world).delivery_id, held.id);
 }
 

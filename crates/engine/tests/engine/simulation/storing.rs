@@ -56,6 +56,7 @@ fn stored(live: &State) -> State {
         questions: read_back(&live.questions),
         deliveries: read_back(&live.deliveries),
         channels: live.channels.clone(),
+        offered_here: live.offered_here.clone(),
         keys: read_back(&live.keys),
         failed_deletes: read_back(&live.failed_deletes),
         versions: live.versions.clone(),
