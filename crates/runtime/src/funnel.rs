@@ -8,15 +8,7 @@ use rallypoint_secrets::Redactor;
 use serde_json::Value;
 
 /// Keys whose values are ids, names of things or protocol words; never rewritten.
-const STRUCTURAL_KEYS: [&str; 30] = [
-    "account",
-    "channel",
-    "deliveryKey",
-    "peer",
-    "receipt",
-    "replyTo",
-    "sinkKey",
-    "thread",
+const STRUCTURAL_KEYS: [&str; 22] = [
     "kind",
     "part",
     "status",

@@ -51,13 +51,13 @@ pub struct Posted {
 impl Posted {
     /// Its words.
     pub fn text(&self) -> &str {
-        self.body["text"].as_str().unwrap_or_default()
+        self.body.pointer("/text").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The peer and thread that it is for.
     pub fn place(&self) -> (&str, Option<&str>) {
-        let conversation = &self.body["conversation"];
-        (conversation["peer"].as_str().unwrap_or_default(), conversation["thread"].as_str())
+        let part = |name: &str| self.body.pointer(name).and_then(Value::as_str);
+        (part("/conversation/peer").unwrap_or_default(), part("/conversation/thread"))
     }
 }
 

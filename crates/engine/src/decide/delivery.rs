@@ -193,21 +193,19 @@ impl Deciding<'_, '_> {
             return Outcome::Stale;
         }
         self.state.offered_here.remove(&id);
-        self.settle_offer(&delivery, answer);
+        let room = self.state.rooms.get(&delivery.room_id);
+        let over = room.is_some_and(|room| room.incarnation > delivery.incarnation);
+        self.settle_offer(&delivery, answer, over);
         // A sink that did not take it is not asked again for a conversation that is over.
         let returned = self.state.deliveries.get(&id).map(|delivery| delivery.status);
-        let over = self
-            .state
-            .rooms
-            .get(&delivery.room_id)
-            .is_some_and(|room| room.incarnation > delivery.incarnation);
         if returned == Some(DeliveryStatus::Pending) && over {
             self.give_up(id, DeliveryTrigger::Discard, Moved::why(REQUESTER_RESET));
         }
         Outcome::Done
     }
 
-    fn settle_offer(&mut self, delivery: &Delivery, answer: &SinkAnswer) {
+    /// `over` says that the conversation that it belongs to was reset, so that it is not offered again.
+    fn settle_offer(&mut self, delivery: &Delivery, answer: &SinkAnswer, over: bool) {
         let limits = self.context.limits;
         let now = self.now();
         let id = delivery.id;
@@ -253,7 +251,7 @@ impl Deciding<'_, '_> {
             SinkAnswer::Failed { why } => {
                 self.move_delivery(id, DeliveryTrigger::Returned, counted(why));
             }
-            SinkAnswer::Unknown { why } if delivery.takes_key && !used_up => {
+            SinkAnswer::Unknown { why } if delivery.takes_key && !used_up && !over => {
                 self.move_delivery(id, DeliveryTrigger::Returned, counted(why));
             }
             SinkAnswer::Unknown { why } => {
