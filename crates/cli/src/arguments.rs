@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::duration::Milliseconds;
 
+pub(crate) mod rooms;
 pub(crate) mod trees;
 
 /// Sends agents out to work and brings every result back to the room that asked.
@@ -35,10 +36,15 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: TaskVerb,
     },
-    /// Read rooms
+    /// Make, read and reset rooms, and speak in them
     Room {
         #[command(subcommand)]
         verb: RoomVerb,
+    },
+    /// Look after messages on their way to platform conversations
+    Delivery {
+        #[command(subcommand)]
+        verb: rooms::DeliveryVerb,
     },
     /// List and answer what waits for a person
     Question {
@@ -104,6 +110,9 @@ pub(crate) struct RunArguments {
     /// Room that asks [default: main]
     #[arg(long, value_name = "ID")]
     pub(crate) room: Option<String>,
+    /// The platform's id of the message that asks; replies name it, and the same id asks once
+    #[arg(long, value_name = "ID", requires = "room")]
+    pub(crate) platform_message: Option<String>,
     /// Statement that a person has to accept; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) accept: Vec<String>,
@@ -232,8 +241,31 @@ pub(crate) enum RoomVerb {
         /// Only messages of this task
         #[arg(long, value_name = "ID")]
         task: Option<String>,
+        /// Messages from before the last reset too
+        #[arg(long)]
+        all: bool,
         /// Messages at most, the latest ones
         #[arg(long, default_value_t = 200)]
+        limit: u32,
+    },
+    /// Make one, bound to a conversation on a platform or to none
+    Create(rooms::CreateRoomArguments),
+    /// Begin its conversation anew; what was said stays readable with `--all`
+    Reset {
+        /// Id, a part of it that no other room has, or `main`
+        room: String,
+    },
+    /// Say something, or hand in what was said on its platform
+    Say(rooms::SayArguments),
+    /// Look for words in messages
+    Search {
+        /// What the messages hold
+        text: String,
+        /// Only in this room
+        #[arg(long, value_name = "ID")]
+        room: Option<String>,
+        /// Messages at most, the latest ones
+        #[arg(long, default_value_t = 50)]
         limit: u32,
     },
 }

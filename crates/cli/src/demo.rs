@@ -100,6 +100,7 @@ async fn show_room(client: &Client, task: &TaskView, output: &mut Output) -> Res
     let input = RoomMessagesInput {
         room_id: task.room_id.to_string(),
         task_id: Some(task.task_id),
+        all: false,
         limit: None,
         cursor: None,
     };

@@ -9,6 +9,7 @@ mod arguments;
 mod autostart;
 mod daemon;
 mod data_folder;
+mod delivery;
 mod demo;
 mod doctor;
 mod duration;
@@ -114,6 +115,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Run(run) => run::carry_out(run, &connector, output).await,
         Verb::Task { verb } => task::carry_out(verb, &connector, output).await,
         Verb::Room { verb } => room::carry_out(verb, &connector, output).await,
+        Verb::Delivery { verb } => delivery::carry_out(verb, &connector, output).await,
         Verb::Question { verb } => question::carry_out(verb, &connector, output).await,
         Verb::Agents { names } => agents::carry_out(names, &connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,

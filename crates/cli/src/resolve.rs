@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use rallypoint_client::Client;
-use rallypoint_model::ids::{QuestionId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::ids::{DeliveryId, QuestionId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_ops::rooms::{DeliveryList, ListDeliveriesInput};
 use rallypoint_ops::types::{
     Empty, ListQuestionsInput, ListTasksInput, QuestionList, RoomList, TaskPage, TaskRef, TaskView,
 };
@@ -41,6 +42,16 @@ pub(crate) async fn question(client: &Client, text: &str) -> Result<QuestionId, 
     let open: QuestionList = client.call("question.list", &ListQuestionsInput::default()).await?;
     let ids: Vec<QuestionId> = open.items.iter().map(|question| question.question_id).collect();
     pick("open question", text, &ids, "`rally question list` lists them")
+}
+
+pub(crate) async fn delivery(client: &Client, text: &str) -> Result<DeliveryId, Failure> {
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    let input = ListDeliveriesInput { all: true, limit: Some(PAGE), ..Default::default() };
+    let list: DeliveryList = client.call("delivery.list", &input).await?;
+    let ids: Vec<DeliveryId> = list.items.iter().map(|delivery| delivery.delivery_id).collect();
+    pick("delivery", text, &ids, "`rally delivery list --all` lists them")
 }
 
 /// The room's id as the operations take it.

@@ -2,16 +2,21 @@
 
 use rallypoint_client::Client;
 use rallypoint_model::message::{Message, RoomKind};
-use rallypoint_ops::types::{Empty, MessagePage, RoomList, RoomMessagesInput};
+use rallypoint_ops::rooms::{
+    CreateRoomInput, FoundPage, ResetRoomInput, RoomRef, SaidView, SayInput, SearchRoomsInput,
+};
+use rallypoint_ops::types::{Empty, MessagePage, RoomList, RoomMessagesInput, RoomView};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::arguments::RoomVerb;
 use crate::autostart::Connector;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::resolve;
+use crate::run::request::person;
 use crate::show::table::Table;
-use crate::show::text::columns;
+use crate::show::text::{Shown, columns, harmless};
 use crate::show::{time, timeline};
 
 /// Messages read at once.
@@ -25,21 +30,100 @@ pub(crate) async fn carry_out(
     let client = connector.ready().await?;
     match verb {
         RoomVerb::List => list(&client, output).await,
-        RoomVerb::Show { room, task, limit } => {
+        RoomVerb::Create(create) => {
+            let input = CreateRoomInput {
+                title: create.title.clone(),
+                conversation: create.conversation(),
+                idempotency_key: None,
+            };
+            let room: RoomView = client.call("room.create", &input).await?;
+            if output.is_json() {
+                output.json(&room)?;
+            } else {
+                output.line(&room.room_id.to_string())?;
+            }
+            Ok(0)
+        }
+        RoomVerb::Reset { room } => {
+            let room_id = resolve::room(&client, &room).await?;
+            let room: RoomView = client.call("room.reset", &ResetRoomInput { room_id, by: person() }).await?;
+            if output.is_json() {
+                output.json(&room)?;
+            } else {
+                output.line(&format!(
+                    "room {} begins anew; `rally room show {} --all` shows what was said before",
+                    room.room_id, room.room_id
+                ))?;
+            }
+            Ok(0)
+        }
+        RoomVerb::Say(say) => {
+            let room_id = resolve::room(&client, &say.room).await?;
+            let input = SayInput {
+                room_id,
+                text: say.text,
+                sender: say.sender.or_else(person),
+                platform_message_id: say.platform_message,
+                idempotency_key: Some(Uuid::new_v4().to_string()),
+                source: Some("cli".to_owned()),
+            };
+            let said: SaidView = client.call("room.say", &input).await?;
+            if output.is_json() {
+                output.json(&said)?;
+            } else if said.repeated {
+                output.line(&format!("message {} was there already", said.message_id))?;
+            } else {
+                output.line(&format!("message {}", said.message_id))?;
+            }
+            Ok(0)
+        }
+        RoomVerb::Search { text, room, limit } => {
+            let room_id = match &room {
+                Some(room) => Some(resolve::room(&client, room).await?),
+                None => None,
+            };
+            let input = SearchRoomsInput { text, room_id, limit: Some(limit.clamp(1, PAGE)), cursor: None };
+            let mut page: FoundPage = client.call("message.search", &input).await?;
+            page.items.reverse();
+            if output.is_json() {
+                output.json(&page)?;
+            } else if page.items.is_empty() {
+                output.talk("no message holds that");
+            } else {
+                print(&page.items, output)?;
+            }
+            Ok(0)
+        }
+        RoomVerb::Show { room, task, all, limit } => {
             let task_id = match &task {
                 Some(task) => Some(resolve::task(&client, task).await?),
                 None => None,
             };
             let room_id = resolve::room(&client, &room).await?;
-            let input = RoomMessagesInput { room_id, task_id, limit: None, cursor: None };
+            let room: RoomView = client.call("room.get", &RoomRef { room_id: room_id.clone() }).await?;
+            let input = RoomMessagesInput { room_id, task_id, all, limit: None, cursor: None };
             let messages = messages(&client, input, limit).await?;
             if output.is_json() {
-                output.json(&json!({ "items": messages }))?;
+                output.json(&json!({ "room": room, "items": messages }))?;
             } else {
+                head(&room, all || task_id.is_some(), output);
                 print(&messages, output)?;
             }
             Ok(0)
         }
+    }
+}
+
+/// What a reader should know of the room before its messages.
+fn head(room: &RoomView, whole: bool, output: &mut Output) {
+    if let Some(conversation) = &room.conversation {
+        output.talk(&format!("bound to {}", harmless(&conversation.words(), Shown::Whole)));
+    }
+    if room.earlier_messages > 0 && !whole {
+        output.talk(&format!(
+            "{} messages from before its last reset are not shown; `--all` shows them",
+            room.earlier_messages
+        ));
     }
 }
 

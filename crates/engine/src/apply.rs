@@ -4,7 +4,9 @@
 //! journal must always replay.
 
 mod archive;
+mod delivery;
 mod generation;
+mod room;
 mod run;
 mod task;
 
@@ -15,9 +17,10 @@ use rallypoint_model::session::SpoolCursor;
 use rallypoint_model::time::Timestamp;
 
 use crate::changes::{Changes, RowRef};
-use crate::state::{KeyedFact, MailboxItem, Question, Room, State, TurnCause, World};
+use crate::state::{KeyedFact, MailboxItem, Question, State, TurnCause, World};
 
 pub use generation::hear;
+pub(crate) use room::room_key;
 pub(crate) use run::spawn_key;
 pub(crate) use task::task_key;
 
@@ -43,22 +46,11 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
             });
             changes.touch(RowRef::World);
         }
-        Event::RoomCreated { room_id, room_kind, title } => {
-            state.rooms.insert(
-                *room_id,
-                Room {
-                    id: *room_id,
-                    kind: *room_kind,
-                    title: title.clone(),
-                    incarnation: 1,
-                    messages: 0,
-                    created_at: at,
-                    mailbox: Vec::new(),
-                    session_id: None,
-                },
-            );
-            changes.touch(RowRef::Room(*room_id));
+        Event::RoomCreated { .. } | Event::RoomReset { .. } => room::room_event(state, record, changes),
+        Event::DeliveryQueued(_) | Event::DeliveryMoved(_) | Event::DeliveryExtended { .. } => {
+            delivery::delivery_event(state, record, changes);
         }
+        Event::ResultRerouted { .. } => {}
         Event::MessagePosted { message, delivery_key } => {
             message_posted(state, message, delivery_key.as_deref(), changes);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rallypoint_model::event::{Aggregate, EventRecord};
-use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::ids::{DeliveryId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::Message;
 
 /// A projection row that differs from what is stored.
@@ -23,6 +23,8 @@ pub enum RowRef {
     Generation(GenerationId),
     /// A question.
     Question(QuestionId),
+    /// A message for a platform conversation.
+    Delivery(DeliveryId),
 }
 
 /// A full output that is stored under its digest.

@@ -11,8 +11,11 @@ mod agent;
 pub mod archive;
 mod children;
 mod deadline;
+mod delivery;
+mod delivery_end;
 mod generation;
 mod question;
+mod room;
 mod run_end;
 mod session;
 mod spawn;
@@ -133,10 +136,22 @@ impl Deciding<'_, '_> {
                             room_id: *main_room_id,
                             room_kind: rallypoint_model::message::RoomKind::Main,
                             title: "main".to_owned(),
+                            conversation: None,
+                            idempotency_key: None,
                         },
                     );
                 }
                 Ok(Outcome::Done)
+            }
+            Command::CreateRoom(create) => self.create_room(create),
+            Command::ResetRoom { room_id, by } => self.reset_room(*room_id, by),
+            Command::SayInRoom(say) => self.say_in_room(say),
+            Command::DeliveryAnswered { delivery_id, offer, answer } => {
+                Ok(self.delivery_answered(*delivery_id, *offer, answer))
+            }
+            Command::RetryDelivery { delivery_id, by } => self.retry_delivery(*delivery_id, by),
+            Command::DiscardDelivery { delivery_id, by, reason } => {
+                self.discard_delivery(*delivery_id, by, reason)
             }
             Command::CreateTask(create) => self.create_task(create),
             Command::SpawnSession(spawn) => self.spawn_session(spawn),
@@ -170,6 +185,7 @@ impl Deciding<'_, '_> {
             Command::DeleteSettled { path } => Ok(self.delete_settled(path)),
             Command::ResumeClocks { away_ms } => {
                 self.extend_questions(*away_ms);
+                self.extend_deliveries(*away_ms);
                 Ok(Outcome::Done)
             }
             Command::Tick => {
@@ -293,7 +309,8 @@ impl Deciding<'_, '_> {
     }
 
     /// Posts a message unless its key was used before.
-    pub(crate) fn post(&mut self, post: Post) -> Option<MessageId> {
+    pub(crate) fn post(&mut self, mut post: Post) -> Option<MessageId> {
+        self.land(&mut post);
         if let Some(key) = &post.delivery_key
             && self.context.unique_keys == UniqueKeys::Enforced
             && self.state.keys.contains_key(key)
@@ -320,6 +337,7 @@ impl Deciding<'_, '_> {
             task_id: post.task_id,
             metadata,
             created_at: self.context.now,
+            incarnation: self.state.rooms.get(&post.room_id).map_or(1, |room| room.incarnation),
         };
         let scope = Scope { task_id: post.task_id, room_id: Some(post.room_id), ..Scope::default() };
         self.emit(
@@ -327,6 +345,12 @@ impl Deciding<'_, '_> {
             scope,
             Event::MessagePosted { message, delivery_key: post.delivery_key },
         );
+        if let Voice::MainAgent = post.speaker
+            && let Some(Event::MessagePosted { message, .. }) =
+                self.changes.events.last().map(|record| record.event.clone())
+        {
+            self.queue_for_conversation(&message);
+        }
         Some(id)
     }
 

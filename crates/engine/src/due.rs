@@ -8,12 +8,16 @@
 //! - `Clean` — ending what is gone and removing what is removed changes nothing.
 //! - `Export` — a transcript is made from the journal and takes the place of the one before it; what is
 //!   removed is removed.
+//! - `Send` — the executor sends each offer once. The offer of an earlier daemon is due only where the sink takes our
+//!   key, and goes under that key; any other becomes `ambiguous`.
 //! - `Verify` — checks are run again on the same work folder; only the record
 //!   of the round that is due is taken.
 
 use rallypoint_model::agent_io::AgentInput;
+use rallypoint_model::channel::Conversation;
 use rallypoint_model::command::AgentLaunch;
-use rallypoint_model::ids::{GenerationId, TaskId};
+use rallypoint_model::delivery::DeliveryStatus;
+use rallypoint_model::ids::{DeliveryId, GenerationId, MessageId, RoomId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::run::RunStatus;
@@ -41,6 +45,33 @@ pub enum Effect {
     Verify(Verification),
     /// Write, rename or remove the files of a task that is over.
     Export(TaskId),
+    /// Bring a message to a platform conversation.
+    Send(Sending),
+}
+
+/// A message that was offered to a sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// The delivery.
+    pub delivery_id: DeliveryId,
+    /// Which offer of it.
+    pub offer: u32,
+    /// The key for the sink.
+    pub sink_key: DeliveryId,
+    /// Whether the sink was known to take it when it was offered.
+    pub takes_key: bool,
+    /// Where it goes.
+    pub conversation: Conversation,
+    /// What is sent.
+    pub text: String,
+    /// The platform's id of the message that it answers.
+    pub reply_to: Option<String>,
+    /// The message.
+    pub message_id: MessageId,
+    /// Its room.
+    pub room_id: RoomId,
+    /// The task that it is about.
+    pub task_id: Option<TaskId>,
 }
 
 /// What a process's attendant has to know.
@@ -88,6 +119,7 @@ pub fn due_of_row(state: &State, row: RowRef, limits: &Limits) -> Option<Effect>
     match row {
         RowRef::Generation(id) => due_of_generation(state, id, limits),
         RowRef::Task(id) => due_of_task(state, id),
+        RowRef::Delivery(id) => due_of_delivery(state, id),
         RowRef::World | RowRef::Room(_) | RowRef::Session(_) | RowRef::Run(_) | RowRef::Question(_) => None,
     }
 }
@@ -96,7 +128,27 @@ pub fn due_of_row(state: &State, row: RowRef, limits: &Limits) -> Option<Effect>
 pub fn due(state: &State, limits: &Limits) -> Vec<Effect> {
     let generations = state.generations.keys().filter_map(|id| due_of_generation(state, *id, limits));
     let tasks = state.tasks.keys().filter_map(|id| due_of_task(state, *id));
-    generations.chain(tasks).collect()
+    let deliveries = state.deliveries.keys().filter_map(|id| due_of_delivery(state, *id));
+    generations.chain(tasks).chain(deliveries).collect()
+}
+
+fn due_of_delivery(state: &State, id: DeliveryId) -> Option<Effect> {
+    let delivery = state.deliveries.get(&id)?;
+    if delivery.status != DeliveryStatus::Offered || !state.may_be_sent(delivery) {
+        return None;
+    }
+    Some(Effect::Send(Sending {
+        delivery_id: id,
+        offer: delivery.offers,
+        sink_key: delivery.sink_key,
+        takes_key: delivery.takes_key,
+        conversation: delivery.conversation.clone(),
+        text: delivery.text.clone()?,
+        reply_to: delivery.reply_to.clone(),
+        message_id: delivery.message_id,
+        room_id: delivery.room_id,
+        task_id: delivery.task_id,
+    }))
 }
 
 fn due_of_generation(state: &State, id: GenerationId, limits: &Limits) -> Option<Effect> {
@@ -252,6 +304,17 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
         }
         consider(budget_deadline(state, task));
         consider(archive_deadline(state, task, limits));
+    }
+    for delivery in state.open_deliveries() {
+        if delivery.status != DeliveryStatus::Offered {
+            consider(Some(delivery.deadline_at));
+        }
+    }
+    // One that waits behind another is looked at when that one moves.
+    for head in state.heads() {
+        if head.status == DeliveryStatus::Pending {
+            consider(Some(head.next_at));
+        }
     }
     for question in state.questions.values().filter(|question| question.status == QuestionStatus::Open) {
         consider(Some(question.deadline_at));

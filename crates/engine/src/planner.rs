@@ -16,6 +16,10 @@ use crate::text::one_line;
 
 /// The plan for one thing that happened.
 pub fn plan(state: &State, item: &MailboxItem) -> Vec<PlannedAction> {
+    if let TurnCause::DeliveryGivenUp { .. } = item.cause {
+        // It is in the room. A reply would take the way that was just given up.
+        return Vec::new();
+    }
     let Some(task) = item.task_id.and_then(|id| state.tasks.get(&id)) else {
         return Vec::new();
     };
@@ -27,6 +31,7 @@ pub fn plan(state: &State, item: &MailboxItem) -> Vec<PlannedAction> {
         },
         TurnCause::Verified { .. } => after_checks(state, task),
         TurnCause::Moved => tell_state(state, task, None),
+        TurnCause::DeliveryGivenUp { .. } => Vec::new(),
     }
 }
 

@@ -236,6 +236,9 @@ pub fn metadata(routed: &Routed<'_>) -> Map<String, Value> {
     put("originUserId", json!(routed.origin.user_id));
     put("originMessageId", json!(routed.origin.message_id));
     put("originSource", json!(routed.origin.source));
+    if let Some(id) = &routed.origin.platform_message_id {
+        put("originConnectorMessageId", json!(id));
+    }
     map
 }
 
@@ -259,6 +262,8 @@ mod tests {
             message_id: MessageId(Uuid::nil()),
             user_id: EntityId(Uuid::nil()),
             source: "cli".to_owned(),
+            conversation: None,
+            platform_message_id: None,
         }
     }
 

@@ -4,15 +4,18 @@
 //! what is true (a cursor that is too old only means reading some bytes again,
 //! which is harmless because every item carries its frame or input number).
 
+mod delivery;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::agent_io::{AgentInput, PromptBlock};
+use rallypoint_model::channel::{ChannelFacts, Conversation};
 use rallypoint_model::command::{Acceptance, AgentLaunch};
 use rallypoint_model::completion::CompletionReport;
 use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
 use rallypoint_model::ids::{
-    EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
+    DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
 };
 use rallypoint_model::message::RoomKind;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
@@ -24,6 +27,8 @@ use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdic
 use rallypoint_model::time::Timestamp;
 use rallypoint_model::usage::{RunUsage, TokenCounts, UsageNoted};
 use serde::{Deserialize, Serialize};
+
+pub use delivery::Delivery;
 
 /// Everything live.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +47,16 @@ pub struct State {
     pub generations: BTreeMap<GenerationId, Generation>,
     /// Questions.
     pub questions: BTreeMap<QuestionId, Question>,
+    /// Messages for platform conversations.
+    #[serde(default)]
+    pub deliveries: BTreeMap<DeliveryId, Delivery>,
+    /// Channels of the configuration. Operational: told by the shell at each start.
+    #[serde(skip)]
+    pub channels: BTreeMap<String, ChannelFacts>,
+    /// Deliveries that were offered since the shell loaded this state. Operational: it tells them from those that an
+    /// earlier daemon offered and of which nobody heard again.
+    #[serde(skip)]
+    pub offered_here: BTreeSet<DeliveryId>,
     /// Keys of requests and deliveries, with what they made. Enforced by the store too.
     pub keys: BTreeMap<String, KeyedFact>,
     /// Versions of the aggregates.
@@ -74,6 +89,16 @@ pub enum KeyedFact {
     Run {
         /// Which.
         id: RunId,
+    },
+    /// A room.
+    Room {
+        /// Which.
+        id: RoomId,
+    },
+    /// A message for a platform conversation.
+    Delivery {
+        /// Which.
+        id: DeliveryId,
     },
 }
 
@@ -113,6 +138,15 @@ pub struct Room {
     pub mailbox: Vec<MailboxItem>,
     /// Its own session, once its main agent had a turn.
     pub session_id: Option<SessionId>,
+    /// The platform conversation that it is bound to.
+    #[serde(default)]
+    pub conversation: Option<Conversation>,
+    /// Messages of earlier incarnations in it.
+    #[serde(default)]
+    pub earlier_messages: u64,
+    /// When it was last reset.
+    #[serde(default)]
+    pub reset_at: Option<Timestamp>,
 }
 
 /// Something that waits for a turn.
@@ -139,6 +173,12 @@ pub enum TurnCause {
         #[serde(rename = "runId")]
         run_id: RunId,
     },
+    /// A message for the room's platform conversation was given up.
+    DeliveryGivenUp {
+        /// Which delivery.
+        #[serde(rename = "deliveryId")]
+        delivery_id: DeliveryId,
+    },
     /// A round of checks ended.
     Verified {
         /// Which round.
@@ -164,6 +204,15 @@ pub struct Task {
     pub reason: Option<TaskReason>,
     /// The room that asked.
     pub origin_room_id: RoomId,
+    /// The room's incarnation that asked.
+    #[serde(default = "first_incarnation")]
+    pub room_incarnation: u32,
+    /// The platform conversation that the room was bound to when it asked, whole.
+    #[serde(default)]
+    pub conversation: Option<Conversation>,
+    /// The platform's id of the message that asked.
+    #[serde(default)]
+    pub platform_message_id: Option<String>,
     /// The message that asked, once it is in the room.
     pub origin_message_id: Option<MessageId>,
     /// Work folder.
@@ -233,6 +282,11 @@ pub struct Task {
     /// That it was deleted, and how.
     #[serde(default)]
     pub deleted: Option<Deletion>,
+}
+
+/// What everything belongs to that was stored before rooms could be reset.
+fn first_incarnation() -> u32 {
+    1
 }
 
 /// A tree of sessions that is, or was, to be ended.

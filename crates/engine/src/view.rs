@@ -1,5 +1,6 @@
 //! Facts about a task that front ends ask for, derived and never stored.
 
+use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::session::{GenerationStatus, SessionStatus};
 use rallypoint_model::task::TaskStatus;
@@ -71,6 +72,10 @@ pub fn is_idle(state: &State) -> bool {
         .generations
         .values()
         .any(|generation| generation.status != GenerationStatus::Ended || generation.cleaned.is_none());
+    let delivery = state
+        .deliveries
+        .values()
+        .any(|delivery| matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Offered));
     let check = state.tasks.values().any(|task| task.verification_due);
-    !(open_run || open_question || process || check)
+    !(open_run || open_question || process || delivery || check)
 }

@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
-use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::channel::Conversation;
+use crate::delivery::SinkAnswer;
+use crate::ids::{
+    DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
+};
 use crate::question::Answer;
 use crate::retention::DeleteMode;
 use crate::session::GenerationEnd;
@@ -110,6 +114,41 @@ pub struct CreateTask {
     /// What its runs may use together.
     #[serde(default)]
     pub budget: Budget,
+    /// The platform's id of the message that asks, so that replies can name it.
+    #[serde(default)]
+    pub platform_message_id: Option<String>,
+}
+
+/// Make a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateRoom {
+    /// Its id, made by the caller's side of the decider.
+    pub room_id: RoomId,
+    /// Its title; made of its conversation when empty.
+    pub title: String,
+    /// The platform conversation that it is bound to, for good.
+    pub conversation: Option<Conversation>,
+    /// Same key, same room.
+    pub idempotency_key: Option<String>,
+}
+
+/// Say something in a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SayInRoom {
+    /// Which.
+    pub room_id: RoomId,
+    /// The words.
+    pub text: String,
+    /// Name of the person.
+    pub by: String,
+    /// Where it came in: `cli`, `api`, or the name of a channel.
+    pub source: String,
+    /// The platform's id of the message; the same id is the same message.
+    pub platform_message_id: Option<String>,
+    /// Same key, same message.
+    pub idempotency_key: Option<String>,
 }
 
 /// Start one more sub-agent for a task, or for one of its sub-agents.
@@ -142,6 +181,42 @@ pub enum Command {
         main_agent_id: EntityId,
         /// The platform's own voice.
         system_id: EntityId,
+    },
+    /// Make a room.
+    CreateRoom(CreateRoom),
+    /// Begin a room's conversation anew.
+    ResetRoom {
+        /// Which.
+        room_id: RoomId,
+        /// Who asks.
+        by: String,
+    },
+    /// Say something in a room.
+    SayInRoom(SayInRoom),
+    /// A sink answered an offer.
+    DeliveryAnswered {
+        /// Which delivery.
+        delivery_id: DeliveryId,
+        /// Which offer of it, from 1.
+        offer: u32,
+        /// What came of it.
+        answer: SinkAnswer,
+    },
+    /// Send a message again that was given up, or whose fate nobody can tell.
+    RetryDelivery {
+        /// Which.
+        delivery_id: DeliveryId,
+        /// Who asks.
+        by: String,
+    },
+    /// Give a delivery up.
+    DiscardDelivery {
+        /// Which.
+        delivery_id: DeliveryId,
+        /// Who asks.
+        by: String,
+        /// Why.
+        reason: String,
     },
     /// Make a task and start its work.
     CreateTask(CreateTask),
@@ -318,6 +393,23 @@ pub enum Outcome {
         run_id: RunId,
         /// Its place among the runs that wait for a slot, from 1; absent when it has one.
         position: Option<u32>,
+    },
+    /// A room was made, or is the one that this key made before.
+    Room {
+        /// Which.
+        room_id: RoomId,
+    },
+    /// A message was posted, or is the one that this key or platform id posted before.
+    Message {
+        /// Which.
+        message_id: MessageId,
+        /// Whether it was there already.
+        repeated: bool,
+    },
+    /// A message is sent again.
+    Delivery {
+        /// The new delivery.
+        delivery_id: DeliveryId,
     },
     /// It referred to something that has moved on; harmless.
     Stale,

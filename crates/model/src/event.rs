@@ -4,9 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{Budget, Priority};
 use crate::agent_io::{AgentInput, AgentOutput, PromptBlock};
+use crate::channel::Conversation;
 use crate::command::{Acceptance, AgentLaunch};
 use crate::completion::CompletionReport;
-use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::delivery::{Hop, MovedDelivery, QueuedDelivery};
+use crate::ids::{
+    DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
+};
 use crate::message::{Message, RoomKind};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
@@ -164,6 +168,46 @@ pub enum Event {
         room_kind: RoomKind,
         /// Its title.
         title: String,
+        /// The platform conversation that it is bound to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation: Option<Conversation>,
+        /// Key of the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
+    },
+    /// A room's conversation begins anew; what was said before is kept.
+    #[serde(rename = "room.reset")]
+    RoomReset {
+        /// Which.
+        room_id: RoomId,
+        /// The incarnation that begins.
+        incarnation: u32,
+        /// Who asked.
+        by: String,
+        /// Turns that still waited and are dropped with the reason `requester_reset`.
+        dropped_turns: u32,
+    },
+    /// A message is to be brought to a platform conversation.
+    #[serde(rename = "delivery.queued")]
+    DeliveryQueued(QueuedDelivery),
+    /// A delivery moved, through its table.
+    #[serde(rename = "delivery.moved")]
+    DeliveryMoved(MovedDelivery),
+    /// A delivery has longer, because no daemon was up for a while.
+    #[serde(rename = "delivery.extended")]
+    DeliveryExtended {
+        /// Which.
+        delivery_id: DeliveryId,
+        /// When it is given up now.
+        deadline_at: Timestamp,
+    },
+    /// The end of a run goes another way, because the conversation that asked for it was reset.
+    #[serde(rename = "result.rerouted")]
+    ResultRerouted {
+        /// The run.
+        run_id: RunId,
+        /// Who was tried, in order, each with its reason.
+        hops: Vec<Hop>,
     },
     /// A message entered a room. The row is the delivery.
     #[serde(rename = "message.posted")]
@@ -210,6 +254,9 @@ pub enum Event {
         /// What its runs may use together.
         #[serde(default)]
         budget: Budget,
+        /// The platform's id of the message that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        platform_message_id: Option<String>,
     },
     /// A task moved, through its table.
     #[serde(rename = "task.status_changed")]
@@ -639,7 +686,12 @@ impl Event {
         match self {
             Self::WorldOpened { .. } => "world.opened",
             Self::RoomCreated { .. } => "room.created",
+            Self::RoomReset { .. } => "room.reset",
             Self::MessagePosted { .. } => "message.posted",
+            Self::DeliveryQueued(_) => "delivery.queued",
+            Self::DeliveryMoved(_) => "delivery.moved",
+            Self::DeliveryExtended { .. } => "delivery.extended",
+            Self::ResultRerouted { .. } => "result.rerouted",
             Self::TaskCreated { .. } => "task.created",
             Self::TaskStatusChanged { .. } => "task.status_changed",
             Self::TaskVerified { .. } => "task.verified",

@@ -80,6 +80,10 @@ id_type!(
     /// One observation that shows whether a criterion holds.
     EvidenceId
 );
+id_type!(
+    /// One message for one sink outside.
+    DeliveryId
+);
 
 impl GenerationId {
     /// Short folder name of the generation: the random half of the id, since

@@ -8,8 +8,10 @@
 
 pub mod admission;
 pub mod agent_io;
+pub mod channel;
 pub mod command;
 pub mod completion;
+pub mod delivery;
 pub mod event;
 pub mod ids;
 pub mod length;

@@ -66,6 +66,16 @@ pub struct Limits {
     pub access_link_minutes: u64,
     /// Time a browser stays let in.
     pub access_cookie_days: u64,
+    /// Real attempts to bring one message to a channel.
+    pub delivery_attempts: u32,
+    /// Time in which a message must have reached its channel; only time with a daemon up counts.
+    pub delivery_deadline_hours: u64,
+    /// Pause after the first attempt that failed; each later one is five times as long.
+    pub delivery_backoff_ms: i64,
+    /// Longest such pause.
+    pub delivery_backoff_max_ms: i64,
+    /// Time a channel has to answer one offer.
+    pub delivery_timeout_ms: u64,
     /// Time from a task's end to its archiving, decimals allowed; 0 means never.
     pub archive_after_minutes: Minutes,
 }
@@ -102,6 +112,11 @@ impl Default for Limits {
             failed_logins_per_minute: 30,
             access_link_minutes: 5,
             access_cookie_days: 30,
+            delivery_attempts: 8,
+            delivery_deadline_hours: 24,
+            delivery_backoff_ms: 5_000,
+            delivery_backoff_max_ms: 600_000,
+            delivery_timeout_ms: 30_000,
             archive_after_minutes: Minutes::whole(60),
         }
     }

@@ -62,4 +62,12 @@ pub struct Message {
     pub metadata: Value,
     /// When it was made.
     pub created_at: Timestamp,
+    /// The room's incarnation that it belongs to; a reset begins another one.
+    #[serde(default = "first_incarnation")]
+    pub incarnation: u32,
+}
+
+/// What everything belongs to that was stored before rooms could be reset.
+fn first_incarnation() -> u32 {
+    1
 }

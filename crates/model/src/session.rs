@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::channel::Conversation;
 use crate::ids::{EntityId, MessageId, RoomId};
 
 /// Status of a session as the routing contract names it.
@@ -76,6 +77,12 @@ pub struct FrozenOrigin {
     pub user_id: EntityId,
     /// Where the request came in: `cli`, `api`, `room`.
     pub source: String,
+    /// The platform conversation that the room was bound to when it asked, whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
+    /// The platform's id of the message that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform_message_id: Option<String>,
 }
 
 /// How a generation stands.

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{trees, types};
+use crate::{rooms, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,24 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/questions/{questionId}/answer", Some("question answer"), Body, types::AnswerInput => types::Empty),
     operation!("room.list", "List rooms", Viewer, false,
         Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
+    operation!("room.create", "Make a room, bound to a conversation on a platform or to none", Operator, false,
+        Post "/v1/rooms", Some("room create"), Body, rooms::CreateRoomInput => types::RoomView),
+    operation!("room.get", "Show a room", Viewer, false,
+        Get "/v1/rooms/{roomId}", Some("room show"), Body, rooms::RoomRef => types::RoomView),
+    operation!("room.reset", "Begin a room's conversation anew; what was said stays readable", Operator, false,
+        Post "/v1/rooms/{roomId}/reset", Some("room reset"), Body, rooms::ResetRoomInput => types::RoomView),
+    operation!("room.say", "Say something in a room, or hand in what was said on its platform", Operator, false,
+        Post "/v1/rooms/{roomId}/messages", Some("room say"), Body, rooms::SayInput => rooms::SaidView),
+    operation!("message.search", "Look for words in messages", Viewer, false,
+        Get "/v1/messages", Some("room search"), Body, rooms::SearchRoomsInput => rooms::FoundPage),
+    operation!("delivery.list", "List messages on their way to platform conversations", Viewer, false,
+        Get "/v1/deliveries", Some("delivery list"), Body, rooms::ListDeliveriesInput => rooms::DeliveryList),
+    operation!("delivery.get", "Show one of them", Viewer, false,
+        Get "/v1/deliveries/{deliveryId}", Some("delivery show"), Body, rooms::DeliveryRef => rooms::DeliveryView),
+    operation!("delivery.retry", "Send a message again that did not arrive", Operator, false,
+        Post "/v1/deliveries/{deliveryId}/retry", Some("delivery retry"), Body, rooms::RetryDeliveryInput => rooms::DeliveryView),
+    operation!("delivery.discard", "Give a message up", Operator, false,
+        Post "/v1/deliveries/{deliveryId}/discard", Some("delivery discard"), Body, rooms::DiscardDeliveryInput => rooms::DeliveryView),
     operation!("room.messages", "Read a room", Viewer, false,
         Get "/v1/rooms/{roomId}/messages", Some("room show"), Body, types::RoomMessagesInput => types::MessagePage),
     operation!("agent.list", "List agents and whether they are installed", Viewer, false,

@@ -6,6 +6,7 @@ mod usage;
 use std::collections::BTreeMap;
 
 use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::channel::Conversation;
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
@@ -107,6 +108,10 @@ pub struct CreateTaskInput {
     /// Same key, same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// The platform's id of the message that asks, in the conversation that the room is bound to. Replies name it,
+    /// and without a key of its own the request is the same for the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform_message_id: Option<String>,
     /// The caller's allow-listed environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -448,6 +453,18 @@ pub struct RoomView {
     pub title: String,
     /// Messages in it.
     pub messages: u64,
+    /// Those of them from before its last reset.
+    #[serde(default)]
+    pub earlier_messages: u64,
+    /// Rises when it is reset.
+    #[serde(default)]
+    pub incarnation: u32,
+    /// When it was last reset.
+    #[serde(default)]
+    pub reset_at: Option<Timestamp>,
+    /// The platform conversation that it is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -466,9 +483,12 @@ pub struct RoomList {
 pub struct RoomMessagesInput {
     /// The room; `main` names the world's own.
     pub room_id: String,
-    /// Only messages of this task.
+    /// Only messages of this task, those from before a reset too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
+    /// Messages from before the last reset too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Rows at most; 100 when absent, 500 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

@@ -29,6 +29,7 @@ use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before,
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
+use crate::channels::Channels;
 use crate::decider::Decider;
 use crate::faults::Faults;
 use crate::folders::Folders;
@@ -66,6 +67,7 @@ pub(crate) struct Attending {
     pub(crate) shim_environment: Vec<(String, String)>,
     pub(crate) retention: Arc<Retention>,
     pub(crate) exports: mpsc::UnboundedSender<TaskId>,
+    pub(crate) channels: Channels,
 }
 
 /// How an attendance ends.

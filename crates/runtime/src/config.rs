@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use rallypoint_acp::profiles::{ProfileError, Registry};
 use rallypoint_model::limits::Limits;
@@ -9,6 +10,7 @@ use rallypoint_model::money::PriceTable;
 use rallypoint_model::retention::Retention;
 use serde::Deserialize;
 
+use crate::channels::{ChannelConfig, Channels};
 use crate::prices;
 
 /// Name of the configuration file in the data folder.
@@ -46,6 +48,7 @@ struct File {
     retention: Retention,
     secrets: BTreeMap<String, String>,
     prices: BTreeMap<String, prices::Entry>,
+    channels: BTreeMap<String, ChannelConfig>,
     /// Read by the registry of profiles itself.
     #[serde(rename = "profiles")]
     _profiles: toml::Table,
@@ -64,6 +67,8 @@ pub struct Config {
     pub(crate) secrets: BTreeMap<String, String>,
     /// What models cost.
     pub prices: PriceTable,
+    /// Ways out to platforms.
+    pub(crate) channels: Channels,
     /// Kinds of agents.
     pub profiles: Registry,
 }
@@ -85,12 +90,16 @@ impl Config {
         let invalid = |message: String| ConfigError::Invalid { file: name.to_owned(), message };
         let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
         let profiles = Registry::with_overrides(text)?;
+        let patience = Duration::from_millis(file.limits.delivery_timeout_ms);
+        let channels = Channels::of_config(&file.channels, patience, |name| std::env::var(name).ok())
+            .map_err(|(channel, error)| invalid(format!("the channel `{channel}` can't be used: {error}")))?;
         Ok(Self {
             default_agent: file.default_agent,
             limits: file.limits,
             retention: file.retention,
             secrets: file.secrets,
             prices: prices::table(&file.prices).map_err(invalid)?,
+            channels,
             profiles,
         })
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rallypoint_engine::view::is_idle;
 use rallypoint_model::command::Command;
+use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::{EntityId, RoomId, TaskId, WorldId};
 use rallypoint_model::limits::Limits;
@@ -145,6 +146,7 @@ impl Daemon {
         let epoch = store.epoch();
         let readers = Readers::new(store.path().to_owned());
         let redactor = SharedRedactor::new(config.secrets.clone());
+        redactor.add(config.channels.secrets());
         let environments = Environments::default();
         let limits = Arc::new(config.limits.clone());
         let (followers, _) = broadcast::channel(FOLLOW_BUFFER);
@@ -154,6 +156,7 @@ impl Daemon {
             limits: Arc::clone(&limits),
             prices: Arc::new(config.prices.clone()),
             redactor: redactor.clone(),
+            channels: config.channels.facts(),
             faults,
             followers: followers.clone(),
             effects,
@@ -205,6 +208,7 @@ impl Daemon {
             shim_environment: shim_environment(),
             retention,
             exports,
+            channels: daemon.shared.config.channels.clone(),
         };
         tokio::spawn(crate::effects::execute(attending, due));
         tokio::spawn(sweep_on(sweeping, daemon.shared.stop.subscribe()));
@@ -291,13 +295,17 @@ impl Daemon {
         let until = Instant::now() + ENDINGS_GRACE;
         while Instant::now() < until {
             let ending = self.shared.decider.look(|state| {
-                state.generations.values().any(|generation| match generation.status {
-                    GenerationStatus::Stopping => true,
-                    GenerationStatus::Ended => generation.cleaned.is_none(),
-                    GenerationStatus::Launching | GenerationStatus::Opening | GenerationStatus::Ready => {
-                        false
-                    }
-                })
+                // An answer that comes in time spares a doubt, or a message sent twice to a sink that sees to it.
+                let offered =
+                    state.deliveries.values().any(|delivery| delivery.status == DeliveryStatus::Offered);
+                offered
+                    || state.generations.values().any(|generation| match generation.status {
+                        GenerationStatus::Stopping => true,
+                        GenerationStatus::Ended => generation.cleaned.is_none(),
+                        GenerationStatus::Launching | GenerationStatus::Opening | GenerationStatus::Ready => {
+                            false
+                        }
+                    })
             });
             if !ending.await.unwrap_or(false) {
                 return;

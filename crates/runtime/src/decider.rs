@@ -5,6 +5,7 @@
 
 mod faulty;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use rallypoint_engine::changes::Changes;
 use rallypoint_engine::decide::{Context, decide};
 use rallypoint_engine::due::{Effect, due, due_of_row, next_wakeup};
 use rallypoint_engine::state::State;
+use rallypoint_model::channel::ChannelFacts;
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
@@ -64,6 +66,8 @@ pub(crate) struct DeciderParts {
     pub(crate) limits: Arc<Limits>,
     pub(crate) prices: Arc<PriceTable>,
     pub(crate) redactor: SharedRedactor,
+    /// Channels of the configuration.
+    pub(crate) channels: BTreeMap<String, ChannelFacts>,
     pub(crate) faults: Faults,
     pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
     pub(crate) effects: mpsc::UnboundedSender<Vec<Effect>>,
@@ -83,12 +87,16 @@ impl Decider {
                 generation.cursor = rallypoint_model::session::SpoolCursor::default();
             }
         }
+        state.channels.clone_from(&parts.channels);
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("decider".to_owned())
             .spawn(move || {
                 let mut worker = Worker { parts, state, last_tick: None, last_note: None };
                 worker.resume_clocks();
+                // What follows from the loaded state by itself, such as doubts about what was offered to channels.
+                let (sender, _unheard) = oneshot::channel();
+                worker.batch(vec![(Command::Tick, sender)]);
                 worker.announce_all();
                 worker.run(&queue);
             })
@@ -340,6 +348,7 @@ impl Worker {
             tracing::error!("the disk did not take what was written; the daemon ends");
             std::process::exit(74);
         }
+        let offered_here = std::mem::take(&mut self.state.offered_here);
         match self.parts.store.load() {
             Ok(state) => {
                 let stderr: Vec<_> = self
@@ -349,6 +358,8 @@ impl Worker {
                     .map(|generation| (generation.id, generation.stderr_tail.clone()))
                     .collect();
                 self.state = state;
+                self.state.channels.clone_from(&self.parts.channels);
+                self.state.offered_here = offered_here;
                 for (id, tail) in stderr {
                     if let Some(generation) = self.state.generations.get_mut(&id) {
                         generation.stderr_tail = tail;

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rallypoint_engine::due::{Attendance, Effect};
-use rallypoint_model::ids::{GenerationId, TaskId};
+use rallypoint_model::ids::{DeliveryId, GenerationId, TaskId};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::attendant::{Attending, attend};
+use crate::channels::send;
 use crate::checks::{end_leftovers, verify};
 use crate::cleaning::clean;
 
@@ -27,6 +28,8 @@ struct Executor {
     clean_after: BTreeSet<GenerationId>,
     verifying: BTreeSet<(TaskId, u32)>,
     verifiers: Arc<Semaphore>,
+    /// The latest offer of each delivery that was sent from here. An offer that is announced twice is sent once.
+    sent: BTreeMap<DeliveryId, u32>,
     done: mpsc::UnboundedSender<Done>,
 }
 
@@ -42,6 +45,7 @@ pub(crate) async fn execute(shared: Attending, mut effects: mpsc::UnboundedRecei
         clean_after: BTreeSet::new(),
         verifying: BTreeSet::new(),
         verifiers,
+        sent: BTreeMap::new(),
         done,
     };
     loop {
@@ -69,6 +73,13 @@ impl Executor {
             Effect::Export(id) => {
                 // It ends with the daemon, and the next one looks at every task that is over.
                 let _ending = self.shared.exports.send(id);
+            }
+            Effect::Send(sending) => {
+                let sent = self.sent.entry(sending.delivery_id).or_default();
+                if *sent < sending.offer {
+                    *sent = sending.offer;
+                    tokio::spawn(send(self.shared.clone(), sending));
+                }
             }
             Effect::Verify(round) => {
                 let key = (round.task_id, round.round);

@@ -3,6 +3,7 @@
 mod agents;
 mod create_task;
 mod retention;
+mod rooms;
 mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +15,11 @@ use rallypoint_model::ids::{RoomId, TaskId};
 use rallypoint_model::refusal::Refusal;
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_ops::Problem;
+use rallypoint_ops::rooms::{DeliveryRef, RoomRef};
 use rallypoint_ops::types::{
     AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput, ListTasksInput,
-    MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList, RoomMessagesInput,
-    RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView, UsageInput,
+    OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList, RunRef, SendInput, StopTaskInput,
+    TaskPage, TaskRef, TaskView, UsageInput,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;
@@ -103,9 +105,18 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         }
         "event.list" => answer(event_list(shared, read(input)?).await?),
         "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),
-        "room.messages" => answer(room_messages(shared, read(input)?).await?),
         "agent.list" => answer(agents::list(shared)),
         "agent.preflight" => answer(agents::preflight(shared, read(input)?).await?),
+        "room.create" => answer(rooms::create(shared, read(input)?).await?),
+        "room.get" => answer(rooms::get(shared, &read::<RoomRef>(input)?.room_id).await?),
+        "room.reset" => answer(rooms::reset(shared, read(input)?).await?),
+        "room.say" => answer(rooms::say(shared, read(input)?).await?),
+        "message.search" => answer(rooms::search(shared, read(input)?).await?),
+        "delivery.list" => answer(rooms::deliveries(shared, read(input)?).await?),
+        "delivery.get" => answer(rooms::delivery(shared, read::<DeliveryRef>(input)?.delivery_id).await?),
+        "delivery.retry" => answer(rooms::retry(shared, read(input)?).await?),
+        "delivery.discard" => answer(rooms::discard(shared, read(input)?).await?),
+        "room.messages" => answer(rooms::messages(shared, read(input)?).await?),
         "result.get" => answer(result_get(shared, read(input)?).await?),
         other => Err(Problem {
             code: rallypoint_model::refusal::RefusalCode::NotFound,
@@ -249,22 +260,6 @@ async fn room_id(shared: &Shared, text: &str) -> Result<RoomId, Problem> {
     } else {
         Err(Refusal::not_found("room", id).with_hint("`rally room list` shows the rooms there are").into())
     }
-}
-
-async fn room_messages(shared: &Shared, input: RoomMessagesInput) -> Result<MessagePage, Problem> {
-    let room_id = room_id(shared, &input.room_id).await?;
-    let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let before: Option<i64> = match input.cursor.as_deref() {
-        None => None,
-        Some(text) => {
-            Some(text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a room")))?)
-        }
-    };
-    let task_id = input.task_id;
-    let rows = shared.readers.read(move |reader| reader.messages(room_id, task_id, before, limit)).await?;
-    let full = rows.len() >= limit as usize;
-    let next_cursor = if full { rows.last().map(|(position, _)| position.to_string()) } else { None };
-    Ok(MessagePage { items: rows.into_iter().map(|(_, message)| message).collect(), next_cursor })
 }
 
 async fn result_get(shared: &Shared, input: RunRef) -> Result<ResultView, Problem> {

@@ -5,6 +5,7 @@
 //! obeys: it commits, launches, reads, sends, checks and answers.
 
 mod attendant;
+mod channels;
 mod checks;
 mod cleaning;
 mod config;

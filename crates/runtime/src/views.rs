@@ -1,7 +1,7 @@
 //! What front ends see of the state.
 
 use rallypoint_engine::admission;
-use rallypoint_engine::state::{Generation, Question, Run, Session, State, Task};
+use rallypoint_engine::state::{Generation, Question, Room, Run, Session, State, Task};
 use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::ids::{RunId, TaskId};
@@ -180,17 +180,21 @@ pub(crate) fn open_questions(state: &State, task_id: Option<TaskId>) -> Vec<Ques
 }
 
 pub(crate) fn rooms(state: &State) -> Vec<RoomView> {
-    state
-        .rooms
-        .values()
-        .map(|room| RoomView {
-            room_id: room.id,
-            kind: room.kind,
-            title: room.title.clone(),
-            messages: room.messages,
-            created_at: room.created_at,
-        })
-        .collect()
+    state.rooms.values().map(room).collect()
+}
+
+pub(crate) fn room(room: &Room) -> RoomView {
+    RoomView {
+        room_id: room.id,
+        kind: room.kind,
+        title: room.title.clone(),
+        messages: room.messages,
+        earlier_messages: room.earlier_messages,
+        incarnation: room.incarnation,
+        reset_at: room.reset_at,
+        conversation: room.conversation.clone(),
+        created_at: room.created_at,
+    }
 }
 
 /// Runs of sub-agents without an outcome.

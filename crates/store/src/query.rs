@@ -20,6 +20,11 @@ use crate::schema::open_reader;
 
 pub(crate) const EVENT_COLUMNS: &str = "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
 
+/// A scan of the messages of a room, or of all: what people look for is recent, and the pages are small.
+const SEARCH_MESSAGES: &str = "SELECT position, doc FROM messages
+    WHERE (?1 IS NULL OR room_id = ?1) AND json_extract(doc, '$.text') LIKE ?2 ESCAPE '\\' AND position < ?3
+    ORDER BY position DESC LIMIT ?4";
+
 /// Reads beside the writer; sees whole transactions only.
 #[derive(Debug)]
 pub struct Reader {
@@ -104,6 +109,30 @@ impl Reader {
         Ok(messages)
     }
 
+    /// Messages that hold a text, whatever its letters' case (of ASCII letters only), newest first, each with its
+    /// position; of one room, or of all.
+    pub fn search(
+        &self,
+        room_id: Option<RoomId>,
+        text: &str,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(i64, Message)>, StoreError> {
+        let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let mut statement = self.connection.prepare_cached(SEARCH_MESSAGES)?;
+        let mut rows = statement.query(params![
+            room_id.map(|id| id.to_string()),
+            format!("%{escaped}%"),
+            before.unwrap_or(i64::MAX),
+            limit
+        ])?;
+        let mut messages = Vec::new();
+        while let Some(row) = rows.next()? {
+            messages.push((row.get(0)?, doc("messages", &row.get::<_, String>(1)?)?));
+        }
+        Ok(messages)
+    }
+
     /// The bytes of a full output.
     pub fn blob(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let mut statement = self.connection.prepare_cached("SELECT bytes FROM blobs WHERE digest = ?1")?;
@@ -117,7 +146,9 @@ impl Reader {
     /// The stored projections, as text, for comparing them with a rebuild.
     pub fn projections(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let mut all = BTreeMap::new();
-        for table in ["worlds", "rooms", "tasks", "sessions", "runs", "generations", "questions"] {
+        for table in
+            ["worlds", "rooms", "tasks", "sessions", "runs", "generations", "questions", "deliveries"]
+        {
             let mut statement = self.connection.prepare(&format!("SELECT id, doc FROM {table}"))?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
@@ -171,6 +202,10 @@ pub(crate) fn load_state(connection: &Connection) -> Result<State, StoreError> {
     for text in docs(connection, "SELECT doc FROM questions")? {
         let question: rallypoint_engine::state::Question = doc("questions", &text)?;
         state.questions.insert(question.id, question);
+    }
+    for text in docs(connection, "SELECT doc FROM deliveries")? {
+        let delivery: rallypoint_engine::state::Delivery = doc("deliveries", &text)?;
+        state.deliveries.insert(delivery.id, delivery);
     }
     load_keys(connection, &mut state)?;
     load_versions(connection, &mut state)?;

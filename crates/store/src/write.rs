@@ -22,6 +22,8 @@ const UPSERT_GENERATION: &str =
     "INSERT OR REPLACE INTO generations (id, session_id, status, doc) VALUES (?1, ?2, ?3, ?4)";
 const UPSERT_QUESTION: &str =
     "INSERT OR REPLACE INTO questions (id, task_id, status, doc) VALUES (?1, ?2, ?3, ?4)";
+const UPSERT_DELIVERY: &str =
+    "INSERT OR REPLACE INTO deliveries (id, room_id, status, doc) VALUES (?1, ?2, ?3, ?4)";
 const INSERT_MESSAGE: &str =
     "INSERT INTO messages (id, room_id, task_id, created_at, doc) VALUES (?1, ?2, ?3, ?4, ?5)";
 const INSERT_KEY: &str = "INSERT INTO keys (key, doc) VALUES (?1, ?2)";
@@ -173,6 +175,16 @@ fn upsert(transaction: &Transaction<'_>, row: RowRef, state: &State) -> Result<(
                 ])?;
             }
         }
+        RowRef::Delivery(id) => {
+            if let Some(delivery) = state.deliveries.get(&id) {
+                transaction.prepare_cached(UPSERT_DELIVERY)?.execute(params![
+                    id.to_string(),
+                    delivery.room_id.to_string(),
+                    delivery.status.as_str(),
+                    json("deliveries", delivery)?,
+                ])?;
+            }
+        }
         RowRef::Question(id) => {
             if let Some(question) = state.questions.get(&id) {
                 transaction.prepare_cached(UPSERT_QUESTION)?.execute(params![
@@ -228,6 +240,7 @@ mod tests {
             UPSERT_RUN,
             UPSERT_GENERATION,
             UPSERT_QUESTION,
+            UPSERT_DELIVERY,
             INSERT_MESSAGE,
             INSERT_KEY,
             UPSERT_VERSION,

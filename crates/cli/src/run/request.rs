@@ -30,7 +30,9 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         unchecked: arguments.unchecked,
         priority: arguments.admission.priority(),
         budget: arguments.admission.budget(),
-        idempotency_key: Some(Uuid::new_v4().to_string()),
+        // A message of a platform asks once, however often it is handed in.
+        idempotency_key: arguments.platform_message.is_none().then(|| Uuid::new_v4().to_string()),
+        platform_message_id: arguments.platform_message.clone(),
         environment: environment::for_agents(data_folder, &arguments.pass_env),
         requested_by: person(),
         source: Some("cli".to_owned()),

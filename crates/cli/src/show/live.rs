@@ -169,6 +169,11 @@ impl Bars {
             Event::RunAnswered { .. }
             | Event::WorldOpened { .. }
             | Event::RoomCreated { .. }
+            | Event::RoomReset { .. }
+            | Event::DeliveryQueued(_)
+            | Event::DeliveryMoved(_)
+            | Event::DeliveryExtended { .. }
+            | Event::ResultRerouted { .. }
             | Event::MessagePosted { .. }
             | Event::TaskCreated { .. }
             | Event::TaskStatusChanged { .. }

@@ -161,6 +161,10 @@ impl Narrator {
                 line("task", format!("{} full outputs were removed, their time is over", digests.len()))
             }
             Event::MessagePosted { message, .. } => self.message(at, message),
+            Event::DeliveryMoved(moved) => match words::delivery(moved) {
+                Some(text) => line("channel", text),
+                None => Vec::new(),
+            },
             Event::TurnActionDone { problem: Some(problem), .. } => {
                 line("rally", format!("could not act: {problem}"))
             }
@@ -179,6 +183,10 @@ impl Narrator {
             | Event::SessionCreated { .. }
             | Event::WorldOpened { .. }
             | Event::RoomCreated { .. }
+            | Event::RoomReset { .. }
+            | Event::DeliveryQueued(_)
+            | Event::DeliveryExtended { .. }
+            | Event::ResultRerouted { .. }
             | Event::TriggerRefused { .. }
             | Event::RunMoved { .. }
             | Event::RunAnswered { .. }

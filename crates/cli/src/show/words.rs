@@ -1,6 +1,7 @@
 //! States in words.
 
 use rallypoint_model::command::AgentChoice;
+use rallypoint_model::delivery::{DeliveryStatus, MovedDelivery};
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::run::{RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::task::{EvidenceResult, TaskReason, TaskStatus, Verdict};
@@ -139,5 +140,18 @@ pub(crate) fn answer(answer: &Answer) -> String {
         Answer::Accept { reason } if reason.is_empty() => "accepted".to_owned(),
         Answer::Accept { reason } => format!("accepted: {reason}"),
         Answer::Value { value } => value.to_string(),
+    }
+}
+/// What a reader should know of a delivery's move; nothing of the usual steps on its way.
+pub(crate) fn delivery(moved: &MovedDelivery) -> Option<String> {
+    let why = moved.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    match moved.to {
+        DeliveryStatus::Pending | DeliveryStatus::Offered => None,
+        DeliveryStatus::Consumed => moved.warning.as_ref().map(|warning| format!("delivered, but {warning}")),
+        DeliveryStatus::Failed => Some(format!("not delivered{why}")),
+        DeliveryStatus::Expired => Some(format!("not delivered in time{why}")),
+        DeliveryStatus::Suspended => Some(format!("held back{why}")),
+        DeliveryStatus::Ambiguous => Some(format!("perhaps delivered{why}")),
+        DeliveryStatus::Discarded => Some(format!("given up{why}")),
     }
 }

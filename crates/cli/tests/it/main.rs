@@ -10,12 +10,14 @@
 mod agents;
 mod bad_agents;
 mod bad_input;
+mod channels;
 mod demo;
 mod disk;
 mod help;
 mod outcomes;
 mod questions;
 mod quirks;
+mod resets;
 mod restoring;
 mod retention;
 mod secrets;

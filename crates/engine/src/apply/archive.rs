@@ -93,6 +93,12 @@ fn purge(state: &mut State, task_id: TaskId, changes: &mut Changes) {
             changes.touch(RowRef::Generation(generation.id));
         }
     }
+    for delivery in state.deliveries.values_mut().filter(|each| each.task_id == Some(task_id)) {
+        if let Some(clean) = scrubbed(delivery) {
+            *delivery = clean;
+            changes.touch(RowRef::Delivery(delivery.id));
+        }
+    }
     let questions: Vec<QuestionId> =
         state.questions.values().filter(|each| each.task_id == task_id).map(|each| each.id).collect();
     for question_id in questions {

@@ -30,7 +30,11 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             corrective_rounds,
             priority,
             budget,
+            platform_message_id,
         } => {
+            let room = state.rooms.get(origin_room_id);
+            let room_incarnation = room.map_or(1, |room| room.incarnation);
+            let conversation = room.and_then(|room| room.conversation.clone());
             if let Some(key) = idempotency_key {
                 let key = task_key(key);
                 state.keys.insert(key.clone(), KeyedFact::Task { id: *task_id });
@@ -45,6 +49,9 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     status: TaskStatus::Open,
                     reason: None,
                     origin_room_id: *origin_room_id,
+                    room_incarnation,
+                    conversation,
+                    platform_message_id: platform_message_id.clone(),
                     origin_message_id: None,
                     cwd: cwd.clone(),
                     criteria: criteria.clone(),

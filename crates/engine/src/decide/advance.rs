@@ -30,6 +30,8 @@ impl Deciding<'_, '_> {
                 || self.admit()
                 || self.prompt()
                 || self.retire()
+                || self.lose_track()
+                || self.offer()
                 || self.close_stops())
             {
                 return;

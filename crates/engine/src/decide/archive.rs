@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rallypoint_model::command::Outcome;
+use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
@@ -98,12 +99,16 @@ impl Deciding<'_, '_> {
         self.check_over(task)?;
         if mode == DeleteMode::Purge {
             self.check_silent(task)?;
+            self.check_nothing_offered(task_id)?;
         }
         if task.archived_at.is_none() {
             self.archive(task_id, by);
         }
         let digests = match mode {
-            DeleteMode::Purge => self.own_results(task_id),
+            DeleteMode::Purge => {
+                self.discard_purged(task_id);
+                self.own_results(task_id)
+            }
             DeleteMode::Preserve => Vec::new(),
         };
         let scope = self.task_scope(task_id);
@@ -113,6 +118,20 @@ impl Deciding<'_, '_> {
             self.changes.purged.push(task_id);
         }
         Ok(Outcome::Done)
+    }
+
+    /// Refuses while a sink holds a message of it: what it answers must still find its delivery whole.
+    fn check_nothing_offered(&self, task_id: TaskId) -> Result<(), Refusal> {
+        let mut open = self.state.open_deliveries().filter(|delivery| delivery.task_id == Some(task_id));
+        match open.find(|delivery| delivery.status == DeliveryStatus::Offered) {
+            None => Ok(()),
+            Some(delivery) => Err(Refusal {
+                code: RefusalCode::Conflict,
+                message: format!("a message of it is on its way to {}", delivery.conversation.words()),
+                hint: Some("try again when the channel has answered".to_owned()),
+                retryable: true,
+            }),
+        }
     }
 
     /// Refuses a task that is still worked on.

@@ -22,6 +22,7 @@ impl Deciding<'_, '_> {
         }
         self.task_deadlines();
         self.expire_questions();
+        self.expire_deliveries();
         self.archive_due();
     }
 

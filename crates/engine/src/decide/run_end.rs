@@ -9,6 +9,7 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::room::Rerouted;
 use super::stop::outcome_of_cancel;
 use super::{Deciding, Post, Voice};
 use crate::changes::NewBlob;
@@ -193,7 +194,13 @@ impl Deciding<'_, '_> {
             task_id.and_then(|id| self.state.tasks.get(&id)).map(|task| task.cwd.clone()).unwrap_or_default();
         let finish_reason = finish_reason(run);
         let result = run.result.clone();
+        let ended = run.outcome.is_some();
         let way_up = run.outcome.and_then(|_| self.way_up(session_id));
+        let may_go_up = ended && boundary != Boundary::Blocked && !over;
+        let (rerouted, way) = self.reroute(run_id, session_id, may_go_up);
+        if rerouted == Rerouted::ToSession {
+            return;
+        }
         for (index, target) in targets(kind, &origin).iter().enumerate() {
             let mut map = metadata(&Routed {
                 session_id,
@@ -214,7 +221,9 @@ impl Deciding<'_, '_> {
             if let Some(result) = &result {
                 map.insert("result".to_owned(), json!(result));
             }
-            if let Some(way_up) = &way_up {
+            if let Some(way) = &way {
+                map.insert("deliveryHops".to_owned(), way.clone());
+            } else if let Some(way_up) = &way_up {
                 map.insert("deliveryHops".to_owned(), json!(way_up.hops));
             }
             // One turn per fact, however many rooms see it.
@@ -256,7 +265,11 @@ impl Deciding<'_, '_> {
         else {
             return;
         };
-        let hops = self.way_up(session_id).map(|way| way.hops);
+        let (rerouted, way) = self.reroute(run_id, session_id, true);
+        if rerouted == Rerouted::ToSession {
+            return;
+        }
+        let hops = way.or_else(|| self.way_up(session_id).map(|way| json!(way.hops)));
         let label = self
             .state
             .sessions

@@ -49,7 +49,6 @@ impl Deciding<'_, '_> {
             return Err("the task has no message to answer".to_owned());
         };
         let room_id = task.origin_room_id;
-        let incarnation = self.state.rooms.get(&room_id).map_or(1, |room| room.incarnation);
         let parent = parent_session_id.and_then(|id| self.state.sessions.get(&id));
         let depth = parent.map_or(0, |parent| parent.depth).saturating_add(1);
         let inherited = parent.and_then(|parent| parent.origin.clone());
@@ -57,10 +56,13 @@ impl Deciding<'_, '_> {
             origin_room_id: room_id,
             task_room_id: room_id,
             worktree_room_id: None,
-            incarnation,
+            // Those of the request, whatever became of the room since.
+            incarnation: task.room_incarnation,
             message_id,
             user_id: world.user_id,
             source: task.source.clone(),
+            conversation: task.conversation.clone(),
+            platform_message_id: task.platform_message_id.clone(),
         });
         let room_id = origin.origin_room_id;
         let session_id = SessionId(self.context.ids.next_uuid());
@@ -177,13 +179,17 @@ impl Deciding<'_, '_> {
             return Some(session_id);
         }
         let entity_id = self.state.world.as_ref()?.main_agent_id;
+        let session_key = match room.incarnation {
+            1 => format!("agent:main:room:{room_id}"),
+            later => format!("agent:main:room:{room_id}:{later}"),
+        };
         let session_id = SessionId(self.context.ids.next_uuid());
         self.emit(
             Aggregate::Session(session_id),
             Scope { room_id: Some(room_id), session_id: Some(session_id), ..Scope::default() },
             Event::SessionCreated {
                 session_id,
-                session_key: format!("agent:main:room:{room_id}"),
+                session_key,
                 session_kind: SessionKind::Room,
                 task_id: None,
                 room_id: Some(room_id),

@@ -53,7 +53,11 @@ impl Deciding<'_, '_> {
         let Some(known) = self.state.keys.get(&spawn_key(key)) else { return Ok(None) };
         let session = match known {
             KeyedFact::Session { id } => self.state.sessions.get(id),
-            KeyedFact::Task { .. } | KeyedFact::Message { .. } | KeyedFact::Run { .. } => None,
+            KeyedFact::Task { .. }
+            | KeyedFact::Message { .. }
+            | KeyedFact::Run { .. }
+            | KeyedFact::Room { .. }
+            | KeyedFact::Delivery { .. } => None,
         };
         let same = session.filter(|session| {
             session.task_id == Some(spawn.task_id) && session.parent_session_id == spawn.parent_session_id

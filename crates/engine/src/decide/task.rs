@@ -13,6 +13,13 @@ use crate::apply::task_key;
 use crate::prompt::{FollowUp, FollowUpReason, follow_up};
 use crate::state::{KeyedFact, TurnCause};
 
+fn request_metadata(task_id: TaskId, platform_message_id: Option<&str>) -> serde_json::Value {
+    match platform_message_id {
+        Some(id) => json!({ "taskId": task_id, "platformMessageId": id }),
+        None => json!({ "taskId": task_id }),
+    }
+}
+
 impl Deciding<'_, '_> {
     pub(crate) fn create_task(&mut self, create: &CreateTask) -> Result<Outcome, Refusal> {
         if let Some(known) = self.known_task(create)? {
@@ -59,6 +66,7 @@ impl Deciding<'_, '_> {
                 corrective_rounds: self.context.limits.corrective_rounds,
                 priority: create.priority,
                 budget: create.budget,
+                platform_message_id: create.platform_message_id.clone(),
             },
         );
         self.post(Post {
@@ -68,7 +76,7 @@ impl Deciding<'_, '_> {
             source: create.source.clone(),
             in_reply_to: None,
             task_id: Some(task_id),
-            metadata: json!({ "taskId": task_id }),
+            metadata: request_metadata(task_id, create.platform_message_id.as_deref()),
             delivery_key: create.idempotency_key.as_ref().map(|key| format!("request|{key}")),
             turn: Some(TurnCause::TaskRequested),
         });
@@ -96,13 +104,17 @@ impl Deciding<'_, '_> {
                     .with_hint("use a new key for a new task"))
                 }
             }
-            Some(KeyedFact::Message { .. } | KeyedFact::Session { .. } | KeyedFact::Run { .. }) => {
-                Err(Refusal::new(
-                    RefusalCode::KeyReused,
-                    format!("the key `{key}` was used before for something else"),
-                )
-                .with_hint("use a new key for a new task"))
-            }
+            Some(
+                KeyedFact::Message { .. }
+                | KeyedFact::Session { .. }
+                | KeyedFact::Run { .. }
+                | KeyedFact::Room { .. }
+                | KeyedFact::Delivery { .. },
+            ) => Err(Refusal::new(
+                RefusalCode::KeyReused,
+                format!("the key `{key}` was used before for something else"),
+            )
+            .with_hint("use a new key for a new task")),
             None => Ok(None),
         }
     }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rallypoint_engine::apply::apply;
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::{Run, State};
-use rallypoint_engine::{run_machine, task_machine};
+use rallypoint_engine::{delivery_machine, run_machine, task_machine};
+use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::event::{Aggregate, Event, EventRecord};
-use rallypoint_model::ids::{QuestionId, RunId, TaskId};
+use rallypoint_model::ids::{DeliveryId, QuestionId, RunId, TaskId};
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::run::{RunStatus, RunTrigger};
 use rallypoint_model::task::TaskStatus;
@@ -22,6 +23,7 @@ pub(crate) struct Auditor {
     questions: BTreeMap<QuestionId, QuestionStatus>,
     ended: BTreeSet<RunId>,
     delivered: BTreeSet<String>,
+    deliveries: BTreeMap<DeliveryId, DeliveryStatus>,
     terminal_replies: BTreeMap<TaskId, u32>,
 }
 
@@ -61,6 +63,16 @@ impl Auditor {
                 let was = self.questions.insert(*question_id, *status);
                 assert_eq!(was, Some(QuestionStatus::Open), "closed twice: {record:?}");
             }
+            Event::DeliveryQueued(queued) => {
+                assert!(self.delivered.insert(queued.delivery_key.clone()), "queued twice: {record:?}");
+                let known = self.deliveries.insert(queued.delivery_id, DeliveryStatus::Pending);
+                assert_eq!(known, None);
+            }
+            Event::DeliveryMoved(moved) => {
+                let was = self.deliveries.insert(moved.delivery_id, moved.to);
+                assert_eq!(was, Some(moved.from), "{record:?}");
+                assert_eq!(delivery_machine::next(moved.from, moved.trigger), Some(moved.to), "{record:?}");
+            }
             Event::MessagePosted { message, delivery_key } => {
                 if let Some(key) = delivery_key {
                     assert!(self.delivered.insert(key.clone()), "delivered twice: {key}");
@@ -88,6 +100,7 @@ pub(crate) fn documents(state: &State) -> Value {
         "runs": state.runs,
         "generations": state.generations,
         "questions": state.questions,
+        "deliveries": state.deliveries,
         "keys": state.keys,
     })
 }

@@ -9,6 +9,7 @@
 
 mod approvals;
 mod archive;
+mod deliveries;
 mod host;
 mod invariants;
 mod losses;
@@ -17,6 +18,7 @@ mod prompts;
 mod properties;
 mod questions;
 mod queue;
+mod resets;
 mod routing;
 mod several;
 mod silence;

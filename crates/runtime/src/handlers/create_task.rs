@@ -51,7 +51,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     shared.environments.keep(task_id, secrets);
     let command = Command::CreateTask(CreateTask {
         task_id,
-        idempotency_key: input.idempotency_key.clone(),
+        idempotency_key: input.idempotency_key.clone().or_else(|| platform_key(&input)),
         title: input.title.clone().unwrap_or_else(|| one_line(&input.goal, TITLE_CHARS)),
         goal: input.goal.clone(),
         room_id: input.room_id,
@@ -64,13 +64,27 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         source: input.source.clone().unwrap_or_else(|| "api".to_owned()),
         priority: input.priority.unwrap_or_default(),
         budget: input.budget.unwrap_or_default(),
+        platform_message_id: input.platform_message_id.clone(),
     });
     match shared.decider.decide(command).await? {
         Outcome::Task { task_id } => task_of(shared, task_id).await,
-        Outcome::Done | Outcome::Queued { .. } | Outcome::Spawned { .. } | Outcome::Stale => {
+        Outcome::Done
+        | Outcome::Queued { .. }
+        | Outcome::Spawned { .. }
+        | Outcome::Room { .. }
+        | Outcome::Message { .. }
+        | Outcome::Delivery { .. }
+        | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a task with something else"))
         }
     }
+}
+
+/// The key of a request that came from a platform: that message, in that room.
+fn platform_key(input: &CreateTaskInput) -> Option<String> {
+    let id = input.platform_message_id.as_ref()?;
+    let room = input.room_id.map_or_else(|| "main".to_owned(), |room| room.to_string());
+    Some(format!("platform|{room}|{id}"))
 }
 
 /// The caller's environment; the daemon's own for a caller that sends none.

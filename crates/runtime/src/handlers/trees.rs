@@ -37,7 +37,13 @@ pub(super) async fn spawn(shared: &Shared, input: SpawnInput) -> Result<SpawnedV
             let state = if position.is_some() { SpawnState::Parked } else { SpawnState::Admitted };
             Ok(SpawnedView { session_id, run_id, state, position })
         }
-        Outcome::Task { .. } | Outcome::Done | Outcome::Queued { .. } | Outcome::Stale => {
+        Outcome::Task { .. }
+        | Outcome::Done
+        | Outcome::Queued { .. }
+        | Outcome::Room { .. }
+        | Outcome::Message { .. }
+        | Outcome::Delivery { .. }
+        | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a sub-agent with something else"))
         }
     }

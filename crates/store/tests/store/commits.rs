@@ -74,6 +74,9 @@ fn a_rebuild_from_the_journal_gives_the_stored_rows() {
     for (id, one) in &state.questions {
         put("questions", id.to_string(), doc(serde_json::to_value(one)));
     }
+    for (id, one) in &state.deliveries {
+        put("deliveries", id.to_string(), doc(serde_json::to_value(one)));
+    }
     let stored: BTreeMap<String, Value> = store
         .reader()
         .expect("a reader")

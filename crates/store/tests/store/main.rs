@@ -8,6 +8,7 @@
 )]
 
 mod commits;
+mod deliveries;
 mod faults;
 #[path = "../../../engine/tests/engine/host.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]

@@ -107,6 +107,7 @@ pub(crate) fn documents(state: &State) -> Value {
         "runs": state.runs,
         "generations": state.generations,
         "questions": state.questions,
+        "deliveries": state.deliveries,
         "keys": state.keys,
         "said": said,
         "cursors": cursors,

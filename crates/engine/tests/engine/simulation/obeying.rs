@@ -30,8 +30,8 @@ impl Simulation {
                 self.verify(&round);
                 true
             }
-            // Files for people; nothing here reads them.
-            Effect::Export(_) => false,
+            // Files for people; nothing here reads them. Rooms are bound to nothing here.
+            Effect::Export(_) | Effect::Send(_) => false,
         }
     }
 

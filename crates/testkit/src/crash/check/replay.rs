@@ -18,6 +18,7 @@ pub(super) fn check(journal: &Journal) -> Vec<Violation> {
     rows(&mut replayed, "runs", state.runs.iter().map(|(id, row)| (id.to_string(), row)));
     rows(&mut replayed, "generations", state.generations.iter().map(|(id, row)| (id.to_string(), row)));
     rows(&mut replayed, "questions", state.questions.iter().map(|(id, row)| (id.to_string(), row)));
+    rows(&mut replayed, "deliveries", state.deliveries.iter().map(|(id, row)| (id.to_string(), row)));
     let mut violations = Vec::new();
     for (name, row) in &replayed {
         let stored = journal.projections.get(name).map(|text| serde_json::from_str::<Value>(text).ok());

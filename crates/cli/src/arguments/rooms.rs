@@ -1,0 +1,83 @@
+//! What can be typed about rooms and the messages on their way out of them.
+
+use clap::{Args, Subcommand};
+use rallypoint_model::channel::Conversation;
+
+/// A new room.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["title", "channel"]))]
+pub(crate) struct CreateRoomArguments {
+    /// Its title [default: its conversation]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Channel of the configuration that its conversation is on
+    #[arg(long, value_name = "NAME", requires = "peer")]
+    channel: Option<String>,
+    /// The chat, channel or person there
+    #[arg(long, value_name = "ID", requires = "channel")]
+    peer: Option<String>,
+    /// The thread or topic there
+    #[arg(long, value_name = "ID", requires = "channel")]
+    thread: Option<String>,
+    /// Which of our accounts there
+    #[arg(long, value_name = "ID", requires = "channel")]
+    account: Option<String>,
+}
+
+impl CreateRoomArguments {
+    /// The conversation, when one is named.
+    pub(crate) fn conversation(&self) -> Option<Conversation> {
+        Some(Conversation {
+            channel: self.channel.clone()?,
+            account: self.account.clone(),
+            peer: self.peer.clone()?,
+            thread: self.thread.clone(),
+        })
+    }
+}
+
+/// Something said.
+#[derive(Debug, Args)]
+pub(crate) struct SayArguments {
+    /// Id of the room, a part of it that no other room has, or `main`
+    pub(crate) room: String,
+    /// The words
+    pub(crate) text: String,
+    /// Name of the person [default: yours]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sender: Option<String>,
+    /// The platform's id of the message; the same id is the same message
+    #[arg(long, value_name = "ID")]
+    pub(crate) platform_message: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeliveryVerb {
+    /// List what waits, and what nobody can tell the fate of
+    List {
+        /// Only of this room
+        #[arg(long, value_name = "ID")]
+        room: Option<String>,
+        /// Those that have arrived or were given up too
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one
+    Show {
+        /// Id, or a part of it that no other delivery has
+        delivery: String,
+    },
+    /// Send a message again that did not arrive, or that nobody can tell the fate of
+    Retry {
+        /// Id, or a part of it that no other delivery has
+        delivery: String,
+    },
+    /// Give a message up
+    Discard {
+        /// Id, or a part of it that no other delivery has
+        delivery: String,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+}

@@ -1,0 +1,209 @@
+//! Input and output types of the operations on rooms and on deliveries to their conversations. Wire form: camelCase.
+
+use rallypoint_model::channel::Conversation;
+use rallypoint_model::delivery::DeliveryStatus;
+use rallypoint_model::ids::{DeliveryId, MessageId, RoomId, RunId, TaskId};
+use rallypoint_model::message::Message;
+use rallypoint_model::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Make a room.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CreateRoomInput {
+    /// Its title; made of its conversation when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The platform conversation that it is bound to, for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
+    /// Same key, same room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// Names a room.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoomRef {
+    /// Its id; `main` names the world's own.
+    pub room_id: String,
+}
+
+/// Begin a room's conversation anew.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResetRoomInput {
+    /// Its id; `main` names the world's own.
+    pub room_id: String,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Say something in a room, or hand in what was said on its platform.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SayInput {
+    /// Its id; `main` names the world's own.
+    pub room_id: String,
+    /// The words.
+    pub text: String,
+    /// Name of the person; `user` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// The platform's id of the message; the same id is the same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform_message_id: Option<String>,
+    /// Same key, same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// Where it came in; `api` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// What was said.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SaidView {
+    /// Its id.
+    pub message_id: MessageId,
+    /// Whether it was there already.
+    pub repeated: bool,
+}
+
+/// Look for words in messages.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchRoomsInput {
+    /// What the messages hold; upper and lower case of ASCII letters are the same.
+    pub text: String,
+    /// Only in this room; `main` names the world's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<String>,
+    /// Rows at most; 100 when absent, 500 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Which deliveries.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListDeliveriesInput {
+    /// Only of this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<DeliveryStatus>,
+    /// Only of this room; `main` names the world's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<String>,
+    /// Those that have arrived too, and those that were given up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// Rows at most; 100 when absent, 500 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// A message on its way to a platform conversation.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    /// Its id.
+    pub delivery_id: DeliveryId,
+    /// The key that the channel gets.
+    pub sink_key: DeliveryId,
+    /// Its room.
+    pub room_id: RoomId,
+    /// The room's incarnation that it belongs to.
+    pub incarnation: u32,
+    /// Where it goes.
+    pub conversation: Conversation,
+    /// The message.
+    pub message_id: MessageId,
+    /// The platform's id of the message that it answers.
+    pub reply_to: Option<String>,
+    /// The task that it is about.
+    pub task_id: Option<TaskId>,
+    /// The run whose result it tells.
+    pub run_id: Option<RunId>,
+    /// Where it stands.
+    pub status: DeliveryStatus,
+    /// Why it stands there.
+    pub reason: Option<String>,
+    /// Real attempts so far; a channel that was busy or not there is none.
+    pub attempts: u32,
+    /// Times in a row that the channel was busy or not there.
+    pub waits: u32,
+    /// Whether the channel takes our key; known from the first offer on.
+    pub takes_key: bool,
+    /// The channel's id of it.
+    pub receipt: Option<String>,
+    /// What went wrong after the channel had taken it.
+    pub warning: Option<String>,
+    /// When it is offered again at the earliest, while it waits.
+    pub next_at: Option<Timestamp>,
+    /// When it is given up, while it waits.
+    pub deadline_at: Option<Timestamp>,
+    /// The delivery that sends it again, where one does.
+    pub again_as: Option<DeliveryId>,
+    /// When it was queued.
+    pub queued_at: Timestamp,
+    /// When it last moved.
+    pub moved_at: Timestamp,
+}
+
+/// Deliveries, latest first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryList {
+    /// The rows.
+    pub items: Vec<DeliveryView>,
+}
+
+/// Names a delivery.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeliveryRef {
+    /// Its id.
+    pub delivery_id: DeliveryId,
+}
+
+/// Send a message again.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RetryDeliveryInput {
+    /// Its id.
+    pub delivery_id: DeliveryId,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Give a delivery up.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DiscardDeliveryInput {
+    /// Its id.
+    pub delivery_id: DeliveryId,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Messages that were found, newest first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundPage {
+    /// The rows.
+    pub items: Vec<Message>,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+}

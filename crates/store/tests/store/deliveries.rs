@@ -1,0 +1,92 @@
+//! Deliveries and rooms read back as they were, and messages are found by their words.
+
+use rallypoint_engine::apply::apply;
+use rallypoint_engine::changes::Changes;
+use rallypoint_engine::state::State;
+use rallypoint_model::channel::{ChannelFacts, Conversation};
+use rallypoint_model::command::{Command, CreateRoom, CreateTask, SayInRoom};
+use rallypoint_model::delivery::SinkAnswer;
+use rallypoint_model::ids::RoomId;
+use uuid::Uuid;
+
+use crate::recorded::Recorded;
+use crate::world::{MAIN_ROOM, World, task};
+
+const ROOM: RoomId = RoomId(Uuid::from_u128(0x300));
+
+fn bound() -> Recorded {
+    let mut recorded = Recorded::new();
+    let world = &mut recorded.world;
+    world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: true, problem: None });
+    world.ok(Command::CreateRoom(CreateRoom {
+        room_id: ROOM,
+        title: String::new(),
+        conversation: Some(Conversation {
+            channel: "hook".to_owned(),
+            account: None,
+            peer: "team".to_owned(),
+            thread: Some("042".to_owned()),
+        }),
+        idempotency_key: Some("k".to_owned()),
+    }));
+    recorded
+}
+
+fn say(world: &mut World, room_id: RoomId, text: &str) {
+    world.ok(Command::SayInRoom(SayInRoom {
+        room_id,
+        text: text.to_owned(),
+        by: "kim".to_owned(),
+        source: "test".to_owned(),
+        platform_message_id: None,
+        idempotency_key: None,
+    }));
+}
+
+#[test]
+fn deliveries_and_a_reset_room_are_loaded_as_they_were_and_as_the_journal_says() {
+    let mut recorded = bound();
+    let world = &mut recorded.world;
+    world.ok(Command::CreateTask(CreateTask { room_id: Some(ROOM), ..task(1) }));
+    let first = world.state.open_deliveries().next().expect("an acknowledgement").clone();
+    let answer = SinkAnswer::Failed { why: "500".to_owned() };
+    world.ok(Command::DeliveryAnswered { delivery_id: first.id, offer: first.offers, answer });
+    world.ok(Command::ResetRoom { room_id: ROOM, by: "kim".to_owned() });
+    let (_folder, store, world) = recorded.reopen();
+    let loaded = store.load().expect("a state");
+    assert_eq!(loaded.deliveries, world.state.deliveries);
+    assert_eq!(loaded.rooms, world.state.rooms);
+    assert_eq!(loaded.keys, world.state.keys);
+    assert_eq!((loaded.rooms[&ROOM].incarnation, loaded.rooms[&ROOM].earlier_messages), (2, 2));
+    let mut replayed = State::default();
+    for record in &world.journal {
+        apply(&mut replayed, record, &mut Changes::default());
+    }
+    assert_eq!((replayed.deliveries, replayed.rooms), (loaded.deliveries, loaded.rooms));
+}
+
+#[test]
+fn messages_are_found_by_their_words_newest_first_and_wildcards_are_plain_letters() {
+    let mut recorded = bound();
+    for text in ["The Plan", "100% of the plan", "a_b", "nothing"] {
+        say(&mut recorded.world, MAIN_ROOM, text);
+    }
+    say(&mut recorded.world, ROOM, "plan of the room");
+    let (_folder, store, _world) = recorded.reopen();
+    let reader = store.reader().expect("a reader");
+    let found = |room, text: &str, before, limit| -> Vec<(i64, String)> {
+        let rows = reader.search(room, text, before, limit).expect("rows");
+        rows.into_iter().map(|(position, message)| (position, message.text)).collect()
+    };
+    let texts = |room, text: &str| -> Vec<String> {
+        found(room, text, None, 10).into_iter().map(|(_, text)| text).collect()
+    };
+    assert_eq!(texts(None, "plan"), ["plan of the room", "100% of the plan", "The Plan"]);
+    assert_eq!(texts(Some(MAIN_ROOM), "PLAN"), ["100% of the plan", "The Plan"]);
+    assert_eq!(texts(None, "0%"), ["100% of the plan"]);
+    assert_eq!(texts(None, "a_b"), ["a_b"]);
+    assert_eq!(texts(None, "_"), ["a_b"]);
+    assert!(texts(None, "\\").is_empty());
+    let first = found(None, "plan", None, 1);
+    assert_eq!(found(None, "plan", Some(first[0].0), 1)[0].1, "100% of the plan");
+}
