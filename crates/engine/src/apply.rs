@@ -5,6 +5,7 @@
 
 mod archive;
 mod generation;
+mod native;
 mod run;
 mod task;
 
@@ -123,6 +124,9 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::RunEnded { .. }
         | Event::TurnPlanned { .. }
         | Event::TurnActionDone { .. } => run::run_event(state, record, changes),
+        Event::SessionOffered { .. } | Event::SessionConfigured { .. } => {
+            native::session_event(state, record, changes);
+        }
         Event::GenerationStarted { .. }
         | Event::GenerationMoved { .. }
         | Event::GenerationInitialized { .. }

@@ -11,10 +11,12 @@ mod agent;
 pub mod archive;
 mod children;
 mod deadline;
+mod elicitation;
 mod generation;
 mod question;
 mod run_end;
 mod session;
+mod settings;
 mod spawn;
 mod stop;
 mod task;
@@ -142,6 +144,9 @@ impl Deciding<'_, '_> {
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),
             Command::RetryTask { task_id, by, text } => self.retry_task(*task_id, by, text.as_deref()),
             Command::SendToSession { session_id, text, by } => self.send_to_session(*session_id, text, by),
+            Command::ConfigureSession { session_id, wanted, config, by } => {
+                self.configure_session(*session_id, wanted, config, by)
+            }
             Command::AnswerQuestion { question_id, answer, by } => {
                 self.answer_question(*question_id, answer, by)
             }

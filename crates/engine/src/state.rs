@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::agent_io::{AgentInput, PromptBlock};
+use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer, NativeAgent};
 use rallypoint_model::command::{Acceptance, AgentLaunch};
 use rallypoint_model::completion::CompletionReport;
 use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
@@ -297,6 +298,18 @@ pub struct Session {
     pub agent_session_id: Option<String>,
     /// Whether the agent said that it can open conversations again.
     pub can_load: bool,
+    /// Whether it said that it can do so without their history.
+    #[serde(default)]
+    pub can_resume: bool,
+    /// What the agent offers to set in its conversation, once it said so.
+    #[serde(default)]
+    pub offer: Option<ConversationOffer>,
+    /// The process that said so last.
+    #[serde(default)]
+    pub offered_by: Option<GenerationId>,
+    /// Conversations that the agent opened for helpers of its own, in the order they were announced.
+    #[serde(default)]
+    pub native_agents: Vec<NativeAgent>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was put out of sight, with its task.
@@ -462,6 +475,9 @@ pub struct InputEntry {
     /// Whether an option was answered.
     #[serde(default)]
     pub answered: bool,
+    /// What it sets, as the key of [`crate::settings::Setting`].
+    #[serde(default)]
+    pub setting_id: Option<String>,
 }
 
 /// Kind of an input.
@@ -478,6 +494,8 @@ pub enum InputKind {
     Prompt,
     /// Set an option; a prompt waits for the answer.
     Option,
+    /// End the conversation; the process is ended either way.
+    Close,
     /// Anything that expects no answer, or whose answer changes nothing.
     Other,
 }
@@ -506,6 +524,12 @@ pub struct Generation {
     pub cleaned: Option<Cleaned>,
     /// Agent requests that were already taken in, by their raw id.
     pub seen_requests: BTreeSet<String>,
+    /// What it said about itself, without the raw answer.
+    #[serde(default)]
+    pub capabilities: AgentCapabilities,
+    /// What was set in its conversation, each once.
+    #[serde(default)]
+    pub set: Vec<SetValue>,
     /// Lines that were no frames.
     pub junk_lines: u64,
     /// Tail of its error output. Operational.
@@ -517,6 +541,16 @@ pub struct Generation {
     /// When its spool last brought something. Operational.
     #[serde(skip)]
     pub last_report_at: Timestamp,
+}
+
+/// Something that was set in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetValue {
+    /// Key of the [`crate::settings::Setting`].
+    pub setting_id: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// What was left of a generation.

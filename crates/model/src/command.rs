@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
+use crate::agent_offer::Wanted;
 use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
 use crate::question::Answer;
 use crate::retention::DeleteMode;
@@ -32,9 +33,15 @@ pub struct AgentLaunch {
     /// Options of its conversation that are set before its first prompt: id, value.
     #[serde(default)]
     pub config: Vec<(String, String)>,
+    /// Mode, model and how much to think; what the agent does not offer fails the run before its prompt.
+    #[serde(default, skip_serializing_if = "Wanted::is_empty")]
+    pub wanted: Wanted,
     /// Whether a conversation that it opens again can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,
+    /// Whether the same holds for one that it opens again without repeating its history.
+    #[serde(default)]
+    pub trusts_resume: bool,
     /// How the agent counts tokens.
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.
@@ -162,6 +169,17 @@ pub enum Command {
         /// The words.
         text: String,
         /// Who says it.
+        by: String,
+    },
+    /// Want another mode, model, thought level or option of a session; set before its next prompt.
+    ConfigureSession {
+        /// Which.
+        session_id: SessionId,
+        /// Mode, model, thought level; what is absent stays.
+        wanted: Wanted,
+        /// Options by id; those that are not named stay.
+        config: Vec<(String, String)>,
+        /// Who asks.
         by: String,
     },
     /// Answer an open question.

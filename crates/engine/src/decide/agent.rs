@@ -1,6 +1,7 @@
 //! What an agent's frames mean for its run.
 
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentReport, ToolCallView};
+use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{GenerationId, RunId};
@@ -10,6 +11,7 @@ use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 use rallypoint_model::usage::TokenCounts;
 
 use super::Deciding;
+use super::session::{Restoring, way_to_restore};
 use super::stop::outcome_of_cancel;
 use crate::apply::apply_cursor;
 use crate::permission::{Decision, standard};
@@ -73,8 +75,13 @@ impl Deciding<'_, '_> {
                     );
                 }
             }
-            AgentItem::Initialized { agent, load_session, .. } => {
-                self.agent_initialized(generation_id, agent, *load_session);
+            AgentItem::Initialized { agent, capabilities } => {
+                self.agent_initialized(generation_id, agent, capabilities);
+            }
+            AgentItem::Offered { frame, agent_session_id, change } => {
+                if *frame > understood {
+                    self.offered(generation_id, agent_session_id.as_deref(), change);
+                }
             }
             AgentItem::SessionOpened { agent_session_id, .. } => {
                 let opening = self
@@ -87,7 +94,6 @@ impl Deciding<'_, '_> {
                         generation_id,
                         Event::GenerationOpened { generation_id, agent_session_id: agent_session_id.clone() },
                     );
-                    self.set_options(generation_id);
                 }
             }
             AgentItem::SessionLoaded { .. } => self.session_loaded(generation_id),
@@ -104,6 +110,9 @@ impl Deciding<'_, '_> {
             }
             AgentItem::PermissionAsked { request_id, call, options, .. } => {
                 self.permission_asked(generation_id, request_id, call, options);
+            }
+            AgentItem::ElicitationAsked { request_id, text, form, .. } => {
+                self.elicitation_asked(generation_id, request_id, text, form);
             }
             AgentItem::PromptAnswered { seq, frame, stop_reason, usage } => {
                 self.prompt_answered(generation_id, *seq, *frame, stop_reason, usage.clone());
@@ -187,7 +196,12 @@ impl Deciding<'_, '_> {
         }
     }
 
-    fn agent_initialized(&mut self, generation_id: GenerationId, agent: &str, load_session: bool) {
+    fn agent_initialized(
+        &mut self,
+        generation_id: GenerationId,
+        agent: &str,
+        capabilities: &AgentCapabilities,
+    ) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
         let asked = generation
             .inputs
@@ -207,50 +221,22 @@ impl Deciding<'_, '_> {
         let Some(cwd) = cwd else { return };
         self.emit_for_generation(
             generation_id,
-            Event::GenerationInitialized { generation_id, agent: agent.to_owned(), load_session },
+            Event::GenerationInitialized {
+                generation_id,
+                agent: agent.to_owned(),
+                load_session: capabilities.load,
+                capabilities: capabilities.clone(),
+            },
         );
-        let earlier = self
-            .state
-            .sessions
-            .get(&session_id)
-            .filter(|session| session.can_load && session.launch.as_ref().is_some_and(|it| it.trusts_load))
-            .and_then(|session| session.agent_session_id.clone());
-        let input = match earlier {
-            Some(agent_session_id) => AgentInput::LoadSession { agent_session_id, cwd },
-            None => AgentInput::NewSession { cwd },
-        };
+        let earlier = self.state.sessions.get(&session_id).and_then(|session| {
+            let agent_session_id = session.agent_session_id.clone()?;
+            Some(match way_to_restore(session)? {
+                Restoring::Resume => AgentInput::ResumeSession { agent_session_id, cwd: cwd.clone() },
+                Restoring::Load => AgentInput::LoadSession { agent_session_id, cwd: cwd.clone() },
+            })
+        });
+        let input = earlier.unwrap_or(AgentInput::NewSession { cwd });
         self.input(generation_id, input, None);
-    }
-
-    fn option_answered(&mut self, generation_id: GenerationId, seq: u64, problem: Option<String>) {
-        let open = self
-            .state
-            .generations
-            .get(&generation_id)
-            .and_then(|generation| generation.input(seq))
-            .is_some_and(|entry| entry.kind == InputKind::Option && !entry.answered);
-        if open {
-            self.emit_for_generation(
-                generation_id,
-                Event::GenerationOptionSet { generation_id, seq, problem },
-            );
-        }
-    }
-
-    /// Sets the options that its launch asks for, in the conversation that was just opened.
-    fn set_options(&mut self, generation_id: GenerationId) {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
-        let Some(agent_session_id) = generation.agent_session_id.clone() else { return };
-        let launch = self.state.sessions.get(&generation.session_id).and_then(|it| it.launch.as_ref());
-        let config = launch.map(|launch| launch.config.clone()).unwrap_or_default();
-        for (config_id, value) in config {
-            let agent_session_id = agent_session_id.clone();
-            self.input(
-                generation_id,
-                AgentInput::SetConfigOption { agent_session_id, config_id, value },
-                None,
-            );
-        }
     }
 
     fn session_loaded(&mut self, generation_id: GenerationId) {
@@ -265,7 +251,6 @@ impl Deciding<'_, '_> {
                 generation_id,
                 Event::GenerationOpened { generation_id, agent_session_id },
             );
-            self.set_options(generation_id);
         }
     }
 
@@ -345,7 +330,10 @@ impl Deciding<'_, '_> {
         // An agent that waits for its children may still want to use a tool.
         let answerable = matches!(
             run.status,
-            RunStatus::Running | RunStatus::WaitingApproval | RunStatus::WaitingChildren
+            RunStatus::Running
+                | RunStatus::WaitingApproval
+                | RunStatus::WaitingQuestion
+                | RunStatus::WaitingChildren
         );
         if run.cancel.is_some() || !answerable {
             self.input(
@@ -477,7 +465,7 @@ impl Deciding<'_, '_> {
             Some(InputKind::Option) => {
                 self.option_answered(generation_id, seq, Some(format!("{code}: {message}")));
             }
-            Some(InputKind::Other) | None => {
+            Some(InputKind::Other | InputKind::Close) | None => {
                 self.emit_for_generation(
                     generation_id,
                     Event::GenerationNoted {

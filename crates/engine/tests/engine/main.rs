@@ -12,6 +12,7 @@ mod archive;
 mod host;
 mod invariants;
 mod losses;
+mod offers;
 mod old_journals;
 mod prompts;
 mod properties;

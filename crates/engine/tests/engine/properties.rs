@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::host::{Host, Verb, ask, call, said, tool_call};
 use crate::invariants::{Auditor, check_state, documents, replay};
+use crate::offers::{elicitation, loads, offered};
 use crate::prompts::check_prompts;
 use crate::world::{World, agent, command_criterion, task};
 
@@ -175,8 +176,7 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
         0 => AgentItem::InputAccepted { seq },
         1 => AgentItem::Initialized {
             agent: text.to_owned(),
-            load_session: true,
-            raw: serde_json::Value::Null,
+            capabilities: loads(),
         },
         2 => AgentItem::SessionOpened { agent_session_id: text.to_owned(), raw: serde_json::Value::Null },
         3 | 4 => said(frame, text),
@@ -197,6 +197,8 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
         13 => AgentItem::Stderr { text: text.to_owned() },
         14 if item.word < 4 => AgentItem::Started { pid: 7 },
         14 => AgentItem::SessionLoaded { seq, frame },
+        _ if item.word == 1 => offered(frame, &["a", "b", "c"][item.seq as usize % 3..]),
+        _ if item.word == 2 => elicitation(&request, frame),
         _ if item.word == 0 => AgentItem::Exited { code: Some(0), signal: None },
         _ => AgentItem::PermissionAsked {
             request_id: request,

@@ -8,6 +8,7 @@ use rallypoint_model::ids::GenerationId;
 use rallypoint_model::session::SpoolCursor;
 
 use crate::host::{ask, said};
+use crate::offers::loads;
 
 /// One step of an agent.
 #[derive(Clone, Debug)]
@@ -80,15 +81,14 @@ impl Fleet {
         match input {
             AgentInput::Initialize => process.reply(AgentItem::Initialized {
                 agent: "agent 1.0".to_owned(),
-                load_session: true,
-                raw: serde_json::Value::Null,
+                capabilities: loads(),
             }),
             AgentInput::NewSession { .. } => process.reply(AgentItem::SessionOpened {
                 agent_session_id: format!("conversation of {id}"),
                 raw: serde_json::Value::Null,
             }),
-            AgentInput::LoadSession { .. } => process.reply(AgentItem::SessionLoaded { seq, frame: 0 }),
-            AgentInput::SetConfigOption { .. } => process.reply(AgentItem::RequestAnswered { seq, frame: 0 }),
+            AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => process.reply(AgentItem::SessionLoaded { seq, frame: 0 }),
+            AgentInput::SetConfigOption { .. } | AgentInput::SetMode { .. } | AgentInput::SetModel { .. } => process.reply(AgentItem::RequestAnswered { seq, frame: 0 }),
             AgentInput::Prompt { .. } => {
                 process.prompt = Some(seq);
                 process.acts = turn.into();
@@ -99,8 +99,8 @@ impl Fleet {
                 process.waits = false;
                 process.acts = [Act::Stop("cancelled")].into();
             }
-            AgentInput::AnswerPermission { .. } => process.waits = false,
-            AgentInput::Cancel { .. } | AgentInput::RefuseMethod { .. } => {}
+            AgentInput::AnswerPermission { .. } | AgentInput::AnswerElicitation { .. } => process.waits = false,
+            AgentInput::Cancel { .. } | AgentInput::RefuseMethod { .. } | AgentInput::CloseSession { .. } => {}
         }
         false
     }
