@@ -6,15 +6,19 @@
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock, Error, Implementation,
-    InitializeRequest, LoadSessionRequest, Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities,
-    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
-    SessionConfigValueId, SessionId, SetSessionConfigOptionRequest, SubagentCapabilities, TextContent,
+    BooleanConfigOptionCapabilities, CancelNotification, ClientCapabilities, ClientSessionCapabilities,
+    CloseSessionRequest, CompactionCapabilities, ContentBlock, ElicitationCapabilities,
+    ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, Implementation, InitializeRequest,
+    LoadSessionRequest, Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities, PromptRequest,
+    RequestPermissionOutcome, RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome,
+    SessionConfigOptionValue, SessionConfigOptionsCapabilities, SessionConfigValueId, SessionId, SessionModeId,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, SubagentCapabilities, TextContent,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use rallypoint_model::agent_io::{AgentInput, PART_META_KEY, PromptBlock};
+use rallypoint_model::agent_io::{AgentInput, ElicitationAction, PART_META_KEY, PromptBlock};
 
 /// Name under which we introduce ourselves.
 const CLIENT_NAME: &str = "rallypoint";
@@ -29,6 +33,13 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
         AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
         AgentInput::LoadSession { agent_session_id, cwd } => {
             request(seq, "session/load", LoadSessionRequest::new(session_id(agent_session_id), cwd))
+        }
+        AgentInput::ResumeSession { agent_session_id, cwd } => {
+            // Servers are left out when there are none, which this request allows.
+            request(seq, "session/resume", ResumeSessionRequest::new(session_id(agent_session_id), cwd))
+        }
+        AgentInput::CloseSession { agent_session_id } => {
+            request(seq, "session/close", CloseSessionRequest::new(session_id(agent_session_id)))
         }
         AgentInput::Prompt { agent_session_id, blocks } => {
             let prompt = blocks.iter().map(content_block).collect();
@@ -51,13 +62,28 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
             error.message = format!("`{method}` is not served by this client");
             line(&Refusal { jsonrpc: "2.0", id: &raw_id(request_id), error })
         }
-        AgentInput::SetConfigOption { agent_session_id, config_id, value } => {
-            let params = SetSessionConfigOptionRequest::new(
-                session_id(agent_session_id),
-                config_id.clone(),
-                SessionConfigValueId::new(value.as_str()),
-            );
+        AgentInput::AnswerElicitation { request_id, action } => {
+            line(&Answer { jsonrpc: "2.0", id: &raw_id(request_id), result: elicitation_answer(action) })
+        }
+        AgentInput::SetConfigOption { agent_session_id, config_id, value, boolean } => {
+            let value = if *boolean {
+                SessionConfigOptionValue::Boolean { value: value == "true" }
+            } else {
+                SessionConfigValueId::new(value.as_str()).into()
+            };
+            let params =
+                SetSessionConfigOptionRequest::new(session_id(agent_session_id), config_id.clone(), value);
             request(seq, "session/set_config_option", params)
+        }
+        AgentInput::SetMode { agent_session_id, mode_id } => {
+            let params =
+                SetSessionModeRequest::new(session_id(agent_session_id), SessionModeId::new(mode_id.as_str()));
+            request(seq, "session/set_mode", params)
+        }
+        AgentInput::SetModel { agent_session_id, model_id } => {
+            // Gone from the schema; agents that still offer a block of models take it.
+            let params = json!({"sessionId": agent_session_id, "modelId": model_id});
+            request(seq, "session/set_model", params)
         }
     }
 }
@@ -65,14 +91,33 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
 /// File access and terminals are not advertised: they are optional, agents do
 /// their own work just as well, and the next protocol version removes them.
 fn initialize() -> InitializeRequest {
-    let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
+    let options = SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
+    let session = ClientSessionCapabilities::new()
+        .notices(NoticeCapabilities::new())
+        .compaction(CompactionCapabilities::new())
+        .config_options(options);
+    let elicitation = ElicitationCapabilities::new()
+        .form(ElicitationFormCapabilities::new())
+        .url(ElicitationUrlCapabilities::new());
     let capabilities = ClientCapabilities::new()
         .session(session)
         .plan(PlanCapabilities::new())
+        .elicitation(elicitation)
         .subagents(SubagentCapabilities::new());
     InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(Implementation::new(CLIENT_NAME, env!("CARGO_PKG_VERSION")))
+}
+
+/// The content is our own map, checked against the form that was asked: the schema's type keeps no order and no numbers
+/// that it does not know.
+fn elicitation_answer(action: &ElicitationAction) -> Value {
+    match action {
+        ElicitationAction::Accept { content: Some(content) } => json!({"action": "accept", "content": content}),
+        ElicitationAction::Accept { content: None } => json!({"action": "accept"}),
+        ElicitationAction::Decline => json!({"action": "decline"}),
+        ElicitationAction::Cancel => json!({"action": "cancel"}),
+    }
 }
 
 fn session_id(text: &str) -> SessionId {

@@ -59,6 +59,9 @@ pub struct Profile {
     /// Whether a conversation that it loads after a cut can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,
+    /// Whether the same holds for one that it resumes, that is opens without repeating its history.
+    #[serde(default)]
+    pub trusts_resume: bool,
     /// What a person does when it wants a login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login_hint: Option<String>,

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput};
+use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::usage::{TokenCounts, UsageKind};
 
 use super::*;
@@ -20,7 +21,7 @@ fn peer(usage: UsageKind) -> Peer {
     peer.expect(2, &AgentInput::NewSession { cwd: "/w".to_owned() });
     peer.expect(3, &prompt());
     let (agent_session_id, config_id, value) = ("s".to_owned(), "mode".to_owned(), "auto".to_owned());
-    peer.expect(4, &AgentInput::SetConfigOption { agent_session_id, config_id, value });
+    peer.expect(4, &AgentInput::SetConfigOption { agent_session_id, config_id, value, boolean: false });
     peer
 }
 
@@ -52,9 +53,11 @@ fn the_hello_says_who_the_agent_is_and_is_kept_whole() {
     let result = json!({"protocolVersion": 1, "agentInfo": {"name": "a/b", "title": "B", "version": "1.2"},
         "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"fork": {}}}, "_meta": {"steering": 1}});
     let item = one(&answer(&json!(1), result.clone()));
-    assert_eq!(item, AgentItem::Initialized { agent: "a/b 1.2".to_owned(), load_session: true, raw: result });
+    let capabilities = AgentCapabilities { load: true, fork: true, raw: result, ..AgentCapabilities::default() };
+    assert_eq!(item, AgentItem::Initialized { agent: "a/b 1.2".to_owned(), capabilities });
     let item = one(&answer(&json!("1"), json!({})));
-    assert_eq!(item, AgentItem::Initialized { agent: String::new(), load_session: false, raw: json!({}) });
+    let capabilities = AgentCapabilities { raw: json!({}), ..AgentCapabilities::default() };
+    assert_eq!(item, AgentItem::Initialized { agent: String::new(), capabilities });
 }
 
 #[test]
