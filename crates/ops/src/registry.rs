@@ -118,6 +118,8 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/events/stream", Some("task log --follow"), Stream, types::EventsInput => types::EventPage),
     operation!("session.send", "Say something to a sub-agent", Operator, false,
         Post "/v1/sessions/{sessionId}/send", Some("task send"), Body, types::SendInput => types::Empty),
+    operation!("session.configure", "Want another mode, model, thought level or option of a sub-agent", Operator, false,
+        Post "/v1/sessions/{sessionId}/configure", Some("task set"), Body, types::ConfigureInput => types::Empty),
     operation!("question.list", "List what waits for an answer", Viewer, false,
         Get "/v1/questions", Some("question list"), Body, types::ListQuestionsInput => types::QuestionList),
     operation!("question.answer", "Answer a question, once", Operator, false,

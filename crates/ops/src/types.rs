@@ -1,10 +1,12 @@
 //! Input and output types of the operations. Wire form: camelCase.
 
+mod configure;
 mod retention;
 
 use std::collections::BTreeMap;
 
 use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer, NativeAgent, Wanted};
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::{Message, RoomKind};
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::trees::StopView;
 
+pub use configure::ConfigureInput;
 pub use retention::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TranscriptView};
 
 /// Nothing.
@@ -255,6 +258,18 @@ pub struct SessionView {
     pub active_tool: Option<String>,
     /// Tokens, or why they are not known.
     pub usage: Measured<TokenCounts>,
+    /// The agent's id of its conversation, as long as it may be opened again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session_id: Option<String>,
+    /// What the agent offers to set, and how that stands; absent while it said nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<ConversationOffer>,
+    /// Mode, model and thought level that are wanted of it.
+    #[serde(default, skip_serializing_if = "Wanted::is_empty")]
+    pub wanted: Wanted,
+    /// Helpers that the agent has of its own, in conversations over the same connection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub native_agents: Vec<NativeAgent>,
 }
 
 /// An agent process.
@@ -267,6 +282,9 @@ pub struct GenerationView {
     pub status: GenerationStatus,
     /// Frames understood.
     pub frames: u64,
+    /// What it said about itself; the raw answer stands in its event.
+    #[serde(default)]
+    pub capabilities: AgentCapabilities,
 }
 
 /// A run.

@@ -47,6 +47,8 @@ const INPUT_PAUSE: Duration = Duration::from_millis(200);
 const ATTACH_ATTEMPTS: u32 = 40;
 /// Pause between them.
 const ATTACH_PAUSE: Duration = Duration::from_millis(150);
+/// Time an agent has to answer that it closed its conversation; its input is closed then, whatever it did.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// Time an agent has to leave after its input was closed.
 const EOF_GRACE: Duration = Duration::from_secs(2);
 /// How often the spool is looked at although the bell did not ring.
@@ -286,13 +288,11 @@ async fn work(
         sending.sent = seq;
     }
     let mut stopping: Option<Stopping> = None;
+    let mut close_until: Option<Instant> = None;
     let mut bell = handle.doorbell();
     loop {
         let attendance = wanted.borrow_and_update().clone();
         sending.send(&handle, &attendance, &mut reading.items).await;
-        if attendance.status == GenerationStatus::Stopping && stopping.is_none() {
-            stopping = Some(Stopping::begin(&handle, attached.started.is_some()).await);
-        }
         let ring = *bell.borrow_and_update();
         if !reading.pump(shared).await {
             return End::LetGo;
@@ -306,6 +306,12 @@ async fn work(
         }
         if ring.closed {
             return End::Reattach;
+        }
+        if attendance.status == GenerationStatus::Stopping && stopping.is_none() {
+            let until = *close_until.get_or_insert_with(|| Instant::now() + CLOSE_GRACE);
+            if !reading.items.peer().is_closing() || Instant::now() >= until {
+                stopping = Some(Stopping::begin(&handle, attached.started.is_some()).await);
+            }
         }
         if let Some(stop) = &mut stopping {
             stop.step(&handle, shared.limits.stop_grace_ms).await;
@@ -323,6 +329,7 @@ async fn work(
             reading.items.flush_at(),
             sending.retry,
             stopping.as_ref().map(|stop| stop.next),
+            close_until.filter(|_| stopping.is_none()),
             Some(Instant::now() + LOOK_ANYWAY),
         ]
         .into_iter()
@@ -438,6 +445,7 @@ impl Reading {
                 InputKind::LoadSession => Some(OpenRequest::SessionLoad),
                 InputKind::Prompt => Some(OpenRequest::Prompt),
                 InputKind::Option => Some(OpenRequest::SetOption),
+                InputKind::Close => Some(OpenRequest::Close),
                 InputKind::Other => None,
             };
             if let Some(request) = request {

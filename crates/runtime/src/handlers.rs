@@ -13,7 +13,7 @@ use rallypoint_model::refusal::Refusal;
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_ops::Problem;
 use rallypoint_ops::types::{
-    AgentList, AgentView, AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
+    AgentList, AgentView, AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
     ListTasksInput, MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList,
     RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView,
 };
@@ -77,6 +77,17 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             let input: SendInput = read(input)?;
             let command =
                 Command::SendToSession { session_id: input.session_id, text: input.text, by: name(input.by) };
+            shared.decider.decide(command).await?;
+            answer(Empty {})
+        }
+        "session.configure" => {
+            let input: ConfigureInput = read(input)?;
+            let command = Command::ConfigureSession {
+                session_id: input.session_id,
+                wanted: input.wanted,
+                config: input.config.into_iter().collect(),
+                by: name(input.by),
+            };
             shared.decider.decide(command).await?;
             answer(Empty {})
         }

@@ -89,6 +89,10 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         round_trips: session.round_trips,
         active_tool: active_tool(state, session),
         usage: session_usage(state, task, session),
+        agent_session_id: session.agent_session_id.clone(),
+        offer: session.offer.clone(),
+        wanted: launch.map(|launch| launch.wanted.clone()).unwrap_or_default(),
+        native_agents: session.native_agents.clone(),
     }
 }
 
@@ -134,6 +138,7 @@ fn generation_view(generation: &Generation) -> GenerationView {
         generation_id: generation.id,
         status: generation.status,
         frames: generation.cursor.frames,
+        capabilities: generation.capabilities.clone(),
     }
 }
 

@@ -70,6 +70,11 @@ impl Peer {
         &self.state
     }
 
+    /// Whether it was asked to close its conversation and has not answered.
+    pub fn is_closing(&self) -> bool {
+        self.state.open.values().any(|request| *request == OpenRequest::Close)
+    }
+
     /// Notes that this input is on its way, so that its answer is recognised.
     ///
     /// Belongs in the transaction that journals the input. Numbers only go up;

@@ -49,7 +49,12 @@ pub(crate) fn person() -> Option<String> {
 fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
     let agent = named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)?;
     let config = arguments.set.iter().cloned().collect();
-    Ok(agent.map(|agent| AgentRequest { config, ..agent }))
+    let wanted = arguments.wanted.wanted();
+    if agent.is_none() && !wanted.is_empty() {
+        return Err(Failure::usage("`--model`, `--mode` and `--thinking` need an agent")
+            .with_hint("name it with `--agent NAME` or `--agent-cmd COMMAND`"));
+    }
+    Ok(agent.map(|agent| AgentRequest { config, wanted, ..agent }))
 }
 
 /// The agent of a name, a command line, or both.

@@ -13,7 +13,7 @@ use rallypoint_model::session::{GenerationEnd, GenerationStatus, SpoolCursor};
 use rallypoint_model::task::{CriterionCheck, Evidence, EvidenceResult};
 use uuid::Uuid;
 
-use crate::offers::{loads, setting_answer, told, whole};
+use crate::answers::{loads, setting_answer, told, whole};
 use crate::world::World;
 
 /// One step of a scripted turn. What follows a stop comes late.

@@ -7,6 +7,7 @@
     reason = "helpers of tests: a value that is not there is their finding"
 )]
 
+mod answers;
 mod approvals;
 mod archive;
 mod host;

@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 use crate::host::{Host, Verb, ask, call, said, tool_call};
 use crate::invariants::{Auditor, check_state, documents, replay};
-use crate::offers::{elicitation, loads, offered};
+use crate::answers::loads;
+use crate::offers::{elicitation, offered};
 use crate::prompts::check_prompts;
 use crate::world::{World, agent, command_criterion, task};
 

@@ -9,6 +9,8 @@
 
 mod commits;
 mod faults;
+#[path = "../../../engine/tests/engine/answers.rs"]
+mod answers;
 #[path = "../../../engine/tests/engine/host.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
 mod host;

@@ -8,7 +8,7 @@ use rallypoint_model::ids::GenerationId;
 use rallypoint_model::session::SpoolCursor;
 
 use crate::host::{ask, said};
-use crate::offers::loads;
+use crate::answers::loads;
 
 /// One step of an agent.
 #[derive(Clone, Debug)]
