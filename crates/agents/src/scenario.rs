@@ -15,6 +15,7 @@ use rallypoint_acp::agent_side::AgentServer;
 use crate::{complain, usage};
 
 mod memory;
+mod modern;
 mod odd_frames;
 mod turns;
 
@@ -64,6 +65,8 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "remembers",
         "FILE [CUTS]: dies in its first prompts, that many of them, and can load its session from the file",
     ),
+    ("modern", "FILE: offers options, resumes and closes, and does what `do-…` in its goal says"),
+    ("older", "FILE: the same with modes and models from before there were options"),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 
@@ -80,6 +83,13 @@ pub(crate) fn serve(args: &[String], input: impl BufRead, output: impl Write + S
             ExitCode::from(3)
         }
         "ignores-term" => ignores_term(),
+        "modern" | "older" => match args.first() {
+            Some(notes) => {
+                let age = if name == "modern" { modern::Age::Modern } else { modern::Age::Older };
+                modern::serve(age, notes.into(), input, output)
+            }
+            None => usage(&format!("scenario `{name}` needs a file")),
+        },
         name => match ScenarioAgent::from_args(name, args) {
             Ok(agent) => with_server(agent, input, output),
             Err(message) => usage(&message),

@@ -12,6 +12,7 @@ mod bad_input;
 mod demo;
 mod disk;
 mod help;
+mod modern;
 mod outcomes;
 mod questions;
 mod restoring;
