@@ -20,6 +20,10 @@ use serde_json::{Value, json};
 
 use rallypoint_model::agent_io::{AgentInput, ElicitationAction, PART_META_KEY, PromptBlock};
 
+pub use attachments::Contents;
+
+mod attachments;
+
 /// Name under which we introduce ourselves.
 const CLIENT_NAME: &str = "rallypoint";
 
@@ -28,6 +32,11 @@ const CLIENT_NAME: &str = "rallypoint";
 /// The input's number is the request's id, so that an answer that arrives
 /// after a restart of ours still finds what it answers.
 pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
+    encode_with(input, seq, &Contents::new())
+}
+
+/// The same with the contents of the files that a prompt refers to.
+pub fn encode_with(input: &AgentInput, seq: u64, contents: &Contents) -> Vec<u8> {
     match input {
         AgentInput::Initialize => request(seq, "initialize", initialize()),
         AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
@@ -41,8 +50,9 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
         AgentInput::CloseSession { agent_session_id } => {
             request(seq, "session/close", CloseSessionRequest::new(session_id(agent_session_id)))
         }
-        AgentInput::Prompt { agent_session_id, blocks } => {
-            let prompt = blocks.iter().map(content_block).collect();
+        AgentInput::Prompt { agent_session_id, blocks, attachments } => {
+            let files = attachments.iter().map(|file| attachments::block(file, contents));
+            let prompt = blocks.iter().map(content_block).chain(files).collect();
             request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))
         }
         AgentInput::Cancel { agent_session_id } => {

@@ -91,6 +91,9 @@ pub(crate) struct RunArguments {
     pub(crate) set: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) wanted: wanted::WantedArguments,
+    /// File that goes with the goal, a picture too; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
     /// Work folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

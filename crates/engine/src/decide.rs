@@ -9,6 +9,7 @@
 mod advance;
 mod agent;
 pub mod archive;
+mod attachments;
 mod children;
 mod deadline;
 mod elicitation;

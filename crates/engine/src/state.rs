@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::agent_io::{AgentInput, PromptBlock};
 use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer, NativeAgent};
+use rallypoint_model::attachment::Attachment;
 use rallypoint_model::command::{Acceptance, AgentLaunch};
 use rallypoint_model::completion::CompletionReport;
 use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
@@ -211,6 +212,9 @@ pub struct Task {
     /// What its runs may use together.
     #[serde(default)]
     pub budget: Budget,
+    /// Files that go with its goal.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
     /// Trees of it that are being ended, oldest first.
     #[serde(default)]
     pub stops: Vec<TreeStop>,

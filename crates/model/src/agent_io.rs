@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent_offer::{AgentCapabilities, NativeAgentUpdate, OfferChange};
+use crate::attachment::PromptAttachment;
 use crate::question::{ApprovalOption, AskForm};
 use crate::session::SpoolCursor;
 use crate::usage::TokenCounts;
@@ -94,6 +95,9 @@ pub enum AgentInput {
         agent_session_id: String,
         /// The blocks.
         blocks: Vec<PromptBlock>,
+        /// Files that go with them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<PromptAttachment>,
     },
     /// Cancel the open prompt (a notification).
     Cancel {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
 use crate::agent_offer::Wanted;
+use crate::attachment::NewAttachment;
 use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
 use crate::question::Answer;
 use crate::retention::DeleteMode;
@@ -97,6 +98,9 @@ pub struct CreateTask {
     /// What its runs may use together.
     #[serde(default)]
     pub budget: Budget,
+    /// Files that go with its goal.
+    #[serde(default)]
+    pub attachments: Vec<NewAttachment>,
 }
 
 /// Start one more sub-agent for a task, or for one of its sub-agents.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::admission::{Budget, Priority};
 use crate::agent_io::{AgentInput, AgentOutput, PromptBlock};
 use crate::agent_offer::{AgentCapabilities, ConversationOffer, Wanted};
+use crate::attachment::Attachment;
 use crate::command::{Acceptance, AgentLaunch};
 use crate::completion::CompletionReport;
 use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
@@ -211,6 +212,9 @@ pub enum Event {
         /// What its runs may use together.
         #[serde(default)]
         budget: Budget,
+        /// Files that go with its goal.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// A task moved, through its table.
     #[serde(rename = "task.status_changed")]

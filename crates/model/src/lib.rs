@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod agent_io;
 pub mod agent_offer;
+pub mod attachment;
 pub mod command;
 pub mod completion;
 pub mod event;

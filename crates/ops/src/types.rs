@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer, NativeAgent, Wanted};
+use rallypoint_model::attachment::Attachment;
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::{Message, RoomKind};
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::trees::StopView;
 
-pub use configure::ConfigureInput;
+pub use configure::{AttachmentInput, ConfigureInput};
 pub use retention::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TranscriptView};
 
 /// Nothing.
@@ -96,6 +97,9 @@ pub struct CreateTaskInput {
     /// What the task's runs may use together; no limit when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Files that go with the goal: their content as a picture or a resource where an agent takes it, else their address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachmentInput>,
     /// Same key, same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -366,6 +370,9 @@ pub struct TaskView {
     /// What its runs may use together.
     #[serde(default)]
     pub budget: Budget,
+    /// Files that went with its goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     /// The tree of it that is being ended, or was ended last.
     #[serde(default)]
     pub last_stop: Option<StopView>,

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rallypoint_acp::inbound::{OpenRequest, Peer, PeerState};
-use rallypoint_acp::outbound::encode;
+use rallypoint_acp::outbound::{Contents, encode_with};
 use rallypoint_engine::due::Attendance;
 use rallypoint_engine::state::InputKind;
+use rallypoint_model::agent_io::AgentInput;
+use rallypoint_model::attachment::AttachmentForm;
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::ids::{GenerationId, TaskId};
 use rallypoint_model::limits::Limits;
@@ -33,6 +35,7 @@ use crate::decider::Decider;
 use crate::faults::Faults;
 use crate::folders::Folders;
 use crate::funnel::SharedRedactor;
+use crate::journal_reader::Readers;
 use crate::launches::Environments;
 use crate::resend;
 use crate::spool_items::SpoolItems;
@@ -68,6 +71,7 @@ pub(crate) struct Attending {
     pub(crate) shim_environment: Vec<(String, String)>,
     pub(crate) retention: Arc<Retention>,
     pub(crate) exports: mpsc::UnboundedSender<TaskId>,
+    pub(crate) readers: Readers,
 }
 
 /// How an attendance ends.
@@ -292,7 +296,7 @@ async fn work(
     let mut bell = handle.doorbell();
     loop {
         let attendance = wanted.borrow_and_update().clone();
-        sending.send(&handle, &attendance, &mut reading.items).await;
+        sending.send(shared, &handle, &attendance, &mut reading.items).await;
         let ring = *bell.borrow_and_update();
         if !reading.pump(shared).await {
             return End::LetGo;
@@ -397,16 +401,26 @@ struct Sending {
 }
 
 impl Sending {
-    async fn send(&mut self, handle: &ShimHandle, attendance: &Attendance, items: &mut SpoolItems) {
+    async fn send(
+        &mut self,
+        shared: &Attending,
+        handle: &ShimHandle,
+        attendance: &Attendance,
+        items: &mut SpoolItems,
+    ) {
         self.retry = None;
         for (seq, input) in &attendance.inputs {
             if *seq <= self.sent {
                 items.peer().expect(*seq, input);
                 continue;
             }
+            let Some(contents) = contents_of(shared, input).await else {
+                self.retry = Some(Instant::now() + STORE_PAUSE);
+                return;
+            };
             items.peer().expect(*seq, input);
             pass("attendant:sending");
-            match handle.send(*seq, encode(input, *seq)).await {
+            match handle.send(*seq, encode_with(input, *seq, &contents)).await {
                 Ok(()) => {
                     pass("attendant:sent");
                     self.sent = *seq;
@@ -422,6 +436,26 @@ impl Sending {
             }
         }
     }
+}
+
+/// The files that an input refers to; nothing while the store can't be read. What was removed from it is left out.
+async fn contents_of(shared: &Attending, input: &AgentInput) -> Option<Contents> {
+    let mut contents = Contents::new();
+    let AgentInput::Prompt { attachments, .. } = input else { return Some(contents) };
+    for file in attachments.iter().filter(|file| file.form != AttachmentForm::Link) {
+        let digest = file.attachment.digest.clone();
+        match shared.readers.read(move |reader| reader.blob(&digest)).await {
+            Ok(Some(bytes)) => {
+                contents.insert(file.attachment.digest.clone(), bytes);
+            }
+            Ok(None) => tracing::warn!(name = %file.attachment.name, "a file of a task is no longer stored"),
+            Err(refusal) => {
+                tracing::warn!(message = %refusal.message, "a file of a task can't be read yet");
+                return None;
+            }
+        }
+    }
+    Some(contents)
 }
 
 /// The reading side: spool, items, reports.

@@ -190,6 +190,7 @@ impl Daemon {
             retention: Arc::clone(&retention),
         };
         let attending = Attending {
+            readers: daemon.shared.readers.clone(),
             decider,
             folders,
             program: options.program,

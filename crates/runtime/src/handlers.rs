@@ -1,5 +1,6 @@
 //! Handlers of the operations: one function each, found by the operation's name.
 
+mod attachments;
 mod create_task;
 mod retention;
 mod trees;

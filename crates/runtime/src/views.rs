@@ -53,6 +53,7 @@ pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Opti
         last_reply: task.last_reply.clone(),
         priority: task.priority,
         budget: task.budget,
+        attachments: task.attachments.clone(),
         last_stop: trees::last_stop(state, task),
         created_at: task.created_at,
         ended_at: task.ended_at,

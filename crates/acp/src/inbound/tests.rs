@@ -11,7 +11,7 @@ mod properties;
 mod updates;
 
 fn prompt() -> AgentInput {
-    AgentInput::Prompt { agent_session_id: "s".to_owned(), blocks: Vec::new() }
+    AgentInput::Prompt { agent_session_id: "s".to_owned(), blocks: Vec::new(), attachments: Vec::new() }
 }
 
 /// A peer with initialize 1, session/new 2, prompt 3 and an option 4 open.

@@ -64,7 +64,7 @@ fn each_part_of_a_prompt_is_a_marked_block() {
         PromptPart::Frame,
     ];
     let blocks = parts.map(|part| PromptBlock { part, text: format!("{}\nline", part.as_str()) }).to_vec();
-    let input = AgentInput::Prompt { agent_session_id: "s-1".to_owned(), blocks };
+    let input = AgentInput::Prompt { agent_session_id: "s-1".to_owned(), blocks, attachments: Vec::new() };
     let ClientRequest::PromptRequest(prompt) = request_of(&input) else { panic!() };
     assert_eq!(prompt.session_id, SessionId::new("s-1"));
     let seen: Vec<(String, Value)> = prompt

@@ -41,6 +41,7 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
         lines.push(format!("exit code {code}"));
     }
     section(&mut lines, "goal", wrapped(&harmless(&task.goal, Shown::Whole), columns().saturating_sub(2)));
+    section(&mut lines, "files", conversation::files(&task.attachments));
     section(&mut lines, "sub-agents", sessions(&task.sessions));
     section(&mut lines, "settings", conversation::settings(&task.sessions));
     section(&mut lines, "helpers", conversation::helpers(&task.sessions));

@@ -215,3 +215,37 @@ fn another_model_is_set_on_a_live_session_before_its_next_prompt() {
     });
     assert_eq!(notes(&rally), ["session/new", "session/prompt", "set model=big", "session/prompt"]);
 }
+
+#[test]
+fn files_go_along_as_what_the_agent_takes_and_as_addresses_else() {
+    const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nno more of it";
+    for (scenario, expected) in [("modern", "image resource"), ("older", "resource_link resource_link")] {
+        let rally = Rally::new();
+        std::fs::write(rally.path("picture"), PICTURE).unwrap();
+        std::fs::write(rally.path("notes.md"), "# what to do").unwrap();
+        let ended = run(&rally, scenario, "x", &["--attach", "picture", "--attach", "notes.md", "--json"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let text = said(&rally, &ended);
+        assert!(text.ends_with(&format!("fast=false {expected}")), "{text}");
+        let task = rally.json(&["task", "show", &only(&rally, "task")]);
+        let types: Vec<&str> =
+            task["attachments"].as_array().unwrap().iter().map(|it| it["mimeType"].as_str().unwrap()).collect();
+        assert_eq!(types, ["image/png", "text/markdown"]);
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_or_too_long_starts_nothing() {
+    let rally = Rally::with_config("[limits]\nattachmentBytes = 4\n");
+    std::fs::write(rally.path("long"), "12345").unwrap();
+    for (file, words) in [
+        ("missing", "does not exist"),
+        (".", "is no file"),
+        ("long", "the limit `attachmentBytes` is 4"),
+    ] {
+        let refused = run(&rally, "modern", "x", &["--attach", file]);
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(refused.err.contains(words), "{file}: {}", refused.err);
+    }
+    assert_eq!(rally.json(&["task", "list"])["items"].as_array().map(Vec::len), Some(0));
+}

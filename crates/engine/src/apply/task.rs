@@ -30,6 +30,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             corrective_rounds,
             priority,
             budget,
+            attachments,
         } => {
             if let Some(key) = idempotency_key {
                 let key = task_key(key);
@@ -67,6 +68,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     stop_requested_by: None,
                     priority: *priority,
                     budget: *budget,
+                    attachments: attachments.clone(),
                     stops: Vec::new(),
                     last_stop: None,
                     last_reply: None,

@@ -197,7 +197,9 @@ impl Deciding<'_, '_> {
         let Some(blocks) = self.state.runs.get(&run_id).map(|run| run.blocks.clone()) else {
             return false;
         };
-        self.input(generation_id, AgentInput::Prompt { agent_session_id, blocks }, Some(run_id));
+        let attachments = self.attachments_of(run_id, generation_id);
+        let prompt = AgentInput::Prompt { agent_session_id, blocks, attachments };
+        self.input(generation_id, prompt, Some(run_id));
         self.move_run(run_id, RunTrigger::Prompted)
     }
 

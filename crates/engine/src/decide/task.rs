@@ -37,6 +37,7 @@ impl Deciding<'_, '_> {
             });
         }
         let task_id = create.task_id;
+        let attachments = self.store_attachments(create);
         let deadline_at = (create.timeout_ms > 0).then(|| self.now().plus(create.timeout_ms));
         let scope = Scope { task_id: Some(task_id), room_id: Some(room_id), ..Scope::default() };
         self.emit(
@@ -59,6 +60,7 @@ impl Deciding<'_, '_> {
                 corrective_rounds: self.context.limits.corrective_rounds,
                 priority: create.priority,
                 budget: create.budget,
+                attachments,
             },
         );
         self.post(Post {

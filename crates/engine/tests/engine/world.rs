@@ -254,6 +254,7 @@ pub(crate) fn task(number: u128) -> CreateTask {
         source: "cli".to_owned(),
         priority: rallypoint_model::admission::Priority::Normal,
         budget: rallypoint_model::admission::Budget::default(),
+        attachments: Vec::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Setting mode, model, thought level and options of a session.
+//! What goes to an agent besides words: files with its goal, and how it is to work.
 
 use std::collections::BTreeMap;
 
@@ -23,4 +23,12 @@ pub struct ConfigureInput {
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+}
+
+/// A file that goes with a goal. The daemon reads it when the task is made; later changes do not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AttachmentInput {
+    /// Absolute path.
+    pub path: String,
 }

@@ -16,7 +16,7 @@ use rallypoint_ops::types::{CreateTaskInput, TaskView};
 use rallypoint_process::environment::looks_secret;
 use uuid::Uuid;
 
-use super::task_of;
+use super::{attachments, task_of};
 use crate::daemon::Shared;
 
 /// Characters of a title that is taken from the goal.
@@ -48,6 +48,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     // Secrets are known to the funnel before anything that could hold them is stored.
     shared.redactor.add(secrets.clone());
     shared.environments.keep(task_id, secrets);
+    let attachments = attachments::read(&input.attachments, &shared.config.limits, &shared.redactor.current())?;
     let command = Command::CreateTask(CreateTask {
         task_id,
         idempotency_key: input.idempotency_key.clone(),
@@ -63,6 +64,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         source: input.source.clone().unwrap_or_else(|| "api".to_owned()),
         priority: input.priority.unwrap_or_default(),
         budget: input.budget.unwrap_or_default(),
+        attachments,
     });
     match shared.decider.decide(command).await? {
         Outcome::Task { task_id } => task_of(shared, task_id).await,

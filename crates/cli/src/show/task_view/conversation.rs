@@ -1,6 +1,7 @@
 //! What agents offer in their conversations, and helpers that they have of their own.
 
 use rallypoint_model::agent_offer::{ConversationOffer, OfferedValue};
+use rallypoint_model::attachment::Attachment;
 use rallypoint_ops::types::SessionView;
 
 use crate::show::table::Table;
@@ -45,6 +46,14 @@ fn rows(offer: &ConversationOffer) -> Vec<(String, String, String)> {
         }
     }
     rows
+}
+
+/// Files that went with the goal.
+pub(super) fn files(attachments: &[Attachment]) -> Vec<String> {
+    let line = |file: &Attachment| {
+        brief(&format!("{} ({}, {} bytes)", file.path, file.mime_type, file.bytes), 2 * VALUES)
+    };
+    attachments.iter().map(line).collect()
 }
 
 /// Helpers of each agent.
