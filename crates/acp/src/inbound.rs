@@ -12,6 +12,7 @@
 
 mod counts;
 mod elicitation;
+mod files;
 mod hello;
 mod lenient;
 mod native;

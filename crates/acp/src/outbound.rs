@@ -6,12 +6,13 @@
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    BooleanConfigOptionCapabilities, CancelNotification, ClientCapabilities, ClientSessionCapabilities,
-    CloseSessionRequest, CompactionCapabilities, ContentBlock, ElicitationCapabilities,
-    ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, Implementation, InitializeRequest,
-    LoadSessionRequest, Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities, PromptRequest,
-    RequestPermissionOutcome, RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome,
-    SessionConfigOptionValue, SessionConfigOptionsCapabilities, SessionConfigValueId, SessionId, SessionModeId,
+    AuthMethodId, AuthenticateRequest, BooleanConfigOptionCapabilities, CancelNotification,
+    ClientCapabilities, ClientSessionCapabilities, CloseSessionRequest, CompactionCapabilities, ContentBlock,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, Error,
+    FileSystemCapabilities, Implementation, InitializeRequest, LoadSessionRequest, Meta, NewSessionRequest,
+    NoticeCapabilities, PlanCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
+    ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
+    SessionConfigOptionsCapabilities, SessionConfigValueId, SessionId, SessionModeId,
     SetSessionConfigOptionRequest, SetSessionModeRequest, SubagentCapabilities, TextContent,
 };
 use serde::Serialize;
@@ -19,6 +20,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use rallypoint_model::agent_io::{AgentInput, ElicitationAction, PART_META_KEY, PromptBlock};
+use rallypoint_model::command::AgentService;
+
+use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 
 pub use attachments::Contents;
 
@@ -32,13 +36,40 @@ const CLIENT_NAME: &str = "rallypoint";
 /// The input's number is the request's id, so that an answer that arrives
 /// after a restart of ours still finds what it answers.
 pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
-    encode_with(input, seq, &Contents::new())
+    encode_with(input, seq, &Beside::default())
 }
 
-/// The same with the contents of the files that a prompt refers to.
-pub fn encode_with(input: &AgentInput, seq: u64, contents: &Contents) -> Vec<u8> {
+/// What a line needs besides its input.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Contents of the files that a prompt refers to.
+    pub contents: Contents,
+    /// What is done for the agent, for the hello.
+    pub services: Vec<AgentService>,
+    /// What became of a file that was to be read or written, for its answer.
+    pub file: Option<Result<Value, RpcError>>,
+}
+
+/// The same with what stands beside the input.
+pub fn encode_with(input: &AgentInput, seq: u64, beside: &Beside) -> Vec<u8> {
     match input {
-        AgentInput::Initialize => request(seq, "initialize", initialize()),
+        AgentInput::Initialize => request(seq, "initialize", initialize(&beside.services)),
+        AgentInput::Authenticate { method_id } => {
+            request(seq, "authenticate", AuthenticateRequest::new(AuthMethodId::new(method_id.as_str())))
+        }
+        AgentInput::ServeFile { request_id, refused, .. } => {
+            let not_done = || RpcError::new(INTERNAL_ERROR, "the file was not looked at");
+            let outcome = match (refused, &beside.file) {
+                (Some(why), _) => Err(RpcError::new(INVALID_PARAMS, why.as_str())),
+                (None, Some(outcome)) => outcome.clone(),
+                (None, None) => Err(not_done()),
+            };
+            let id = raw_id(request_id);
+            match outcome {
+                Ok(result) => line(&Answer { jsonrpc: "2.0", id: &id, result }),
+                Err(error) => line(&Refusal { jsonrpc: "2.0", id: &id, error: error.to_value() }),
+            }
+        }
         AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
         AgentInput::LoadSession { agent_session_id, cwd } => {
             request(seq, "session/load", LoadSessionRequest::new(session_id(agent_session_id), cwd))
@@ -51,7 +82,7 @@ pub fn encode_with(input: &AgentInput, seq: u64, contents: &Contents) -> Vec<u8>
             request(seq, "session/close", CloseSessionRequest::new(session_id(agent_session_id)))
         }
         AgentInput::Prompt { agent_session_id, blocks, attachments } => {
-            let files = attachments.iter().map(|file| attachments::block(file, contents));
+            let files = attachments.iter().map(|file| attachments::block(file, &beside.contents));
             let prompt = blocks.iter().map(content_block).chain(files).collect();
             request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))
         }
@@ -86,8 +117,10 @@ pub fn encode_with(input: &AgentInput, seq: u64, contents: &Contents) -> Vec<u8>
             request(seq, "session/set_config_option", params)
         }
         AgentInput::SetMode { agent_session_id, mode_id } => {
-            let params =
-                SetSessionModeRequest::new(session_id(agent_session_id), SessionModeId::new(mode_id.as_str()));
+            let params = SetSessionModeRequest::new(
+                session_id(agent_session_id),
+                SessionModeId::new(mode_id.as_str()),
+            );
             request(seq, "session/set_mode", params)
         }
         AgentInput::SetModel { agent_session_id, model_id } => {
@@ -98,9 +131,10 @@ pub fn encode_with(input: &AgentInput, seq: u64, contents: &Contents) -> Vec<u8>
     }
 }
 
-/// File access and terminals are not advertised: they are optional, agents do
-/// their own work just as well, and the next protocol version removes them.
-fn initialize() -> InitializeRequest {
+/// File access is advertised only to agents whose profile needs it, and
+/// terminals to none: they are optional, agents do their own work just as well,
+/// and the next protocol version removes them.
+fn initialize(services: &[AgentService]) -> InitializeRequest {
     let options = SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
     let session = ClientSessionCapabilities::new()
         .notices(NoticeCapabilities::new())
@@ -109,7 +143,9 @@ fn initialize() -> InitializeRequest {
     let elicitation = ElicitationCapabilities::new()
         .form(ElicitationFormCapabilities::new())
         .url(ElicitationUrlCapabilities::new());
+    let fs = services.contains(&AgentService::Fs);
     let capabilities = ClientCapabilities::new()
+        .fs(FileSystemCapabilities::new().read_text_file(fs).write_text_file(fs))
         .session(session)
         .plan(PlanCapabilities::new())
         .elicitation(elicitation)
@@ -123,7 +159,9 @@ fn initialize() -> InitializeRequest {
 /// that it does not know.
 fn elicitation_answer(action: &ElicitationAction) -> Value {
     match action {
-        ElicitationAction::Accept { content: Some(content) } => json!({"action": "accept", "content": content}),
+        ElicitationAction::Accept { content: Some(content) } => {
+            json!({"action": "accept", "content": content})
+        }
         ElicitationAction::Accept { content: None } => json!({"action": "accept"}),
         ElicitationAction::Decline => json!({"action": "decline"}),
         ElicitationAction::Cancel => json!({"action": "cancel"}),
@@ -163,10 +201,10 @@ struct Answer<'a, R> {
 }
 
 #[derive(Serialize)]
-struct Refusal<'a> {
+struct Refusal<'a, E> {
     jsonrpc: &'static str,
     id: &'a RawValue,
-    error: Error,
+    error: E,
 }
 
 fn request(seq: u64, method: &'static str, params: impl Serialize) -> Vec<u8> {

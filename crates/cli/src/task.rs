@@ -7,8 +7,8 @@ use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::retention::DeleteMode;
 use rallypoint_ops::types::{
-    ConfigureInput, Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput, TaskPage,
-    TaskRef, TaskView,
+    ConfigureInput, Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput,
+    SendInput, TaskPage, TaskRef, TaskView,
 };
 use serde_json::json;
 

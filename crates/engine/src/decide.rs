@@ -13,6 +13,7 @@ mod attachments;
 mod children;
 mod deadline;
 mod elicitation;
+mod files;
 mod generation;
 mod question;
 mod run_end;

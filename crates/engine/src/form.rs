@@ -43,7 +43,10 @@ pub fn how_to_answer(form: &AskForm, question_id: &str) -> String {
         ),
         (None, true) => format!("Answer with `{command} --accept` or `--decline REASON`."),
         (None, false) => {
-            format!("Answer with `{command}` and, for each field, `--field NAME=VALUE`: {}.", fields.join("; "))
+            format!(
+                "Answer with `{command}` and, for each field, `--field NAME=VALUE`: {}.",
+                fields.join("; ")
+            )
         }
     }
 }

@@ -57,10 +57,9 @@ impl Named {
         let (categories, ids): (&[&str], &[&str]) = match self {
             Self::Model => (&["model"], &["model"]),
             Self::Mode => (&["mode"], &["mode"]),
-            Self::Thinking => (
-                &["thought_level", "thinking"],
-                &["thought_level", "thinking", "effort", "reasoning_effort"],
-            ),
+            Self::Thinking => {
+                (&["thought_level", "thinking"], &["thought_level", "thinking", "effort", "reasoning_effort"])
+            }
         };
         let category = option.category.as_str();
         categories.contains(&category) || category.is_empty() && ids.contains(&option.id.as_str())
@@ -100,6 +99,8 @@ pub fn set_by(input: &AgentInput) -> Option<(String, &str)> {
         AgentInput::SetMode { mode_id, .. } => Some(("mode".to_owned(), mode_id)),
         AgentInput::SetModel { model_id, .. } => Some(("model".to_owned(), model_id)),
         AgentInput::Initialize
+        | AgentInput::Authenticate { .. }
+        | AgentInput::ServeFile { .. }
         | AgentInput::NewSession { .. }
         | AgentInput::LoadSession { .. }
         | AgentInput::ResumeSession { .. }
@@ -217,8 +218,8 @@ fn option_setting(id: &str, value: &str, offer: &ConversationOffer) -> Result<Se
 fn setting_of(what: &str, option: &OfferedOption, value: &str) -> Result<Setting, String> {
     let boolean = option.kind == "boolean";
     let value = if boolean {
-        let on_off = ["true", "false"]
-            .map(|word| OfferedValue { value: word.to_owned(), name: word.to_owned() });
+        let on_off =
+            ["true", "false"].map(|word| OfferedValue { value: word.to_owned(), name: word.to_owned() });
         picked(what, &on_off, value)?
     } else {
         picked(what, &option.values, value)?
@@ -282,7 +283,8 @@ mod tests {
     }
 
     fn older() -> ConversationOffer {
-        let choice = |words: &[&str]| Some(OfferedChoice { current: words[0].to_owned(), values: values(words) });
+        let choice =
+            |words: &[&str]| Some(OfferedChoice { current: words[0].to_owned(), values: values(words) });
         ConversationOffer { modes: choice(&["ask", "yolo"]), models: choice(&["m1", "m2"]), options: vec![] }
     }
 
@@ -292,12 +294,21 @@ mod tests {
     }
 
     /// What is set one after the other, as key and value.
-    fn told(wanted: &Wanted, config: &[(&str, &str)], offer: &ConversationOffer) -> Result<Vec<String>, String> {
+    fn told(
+        wanted: &Wanted,
+        config: &[(&str, &str)],
+        offer: &ConversationOffer,
+    ) -> Result<Vec<String>, String> {
         let config: Vec<(String, String)> =
             config.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
         let (mut set, mut told) = (Vec::<SetValue>::new(), Vec::new());
         while let Some(setting) = next_setting(wanted, &config, offer, &set)? {
-            told.push(format!("{} = {}{}", setting.key(), setting.value, if setting.needed { "!" } else { "" }));
+            told.push(format!(
+                "{} = {}{}",
+                setting.key(),
+                setting.value,
+                if setting.needed { "!" } else { "" }
+            ));
             set.push(SetValue { setting_id: setting.key(), value: setting.value });
         }
         Ok(told)
@@ -317,7 +328,8 @@ mod tests {
 
     #[test]
     fn what_is_wanted_by_name_wins_over_an_option_of_the_same_place() {
-        let told = told(&all("", "plan", ""), &[("mode", "auto"), ("fast", "true"), ("hidden", "1")], &newer());
+        let told =
+            told(&all("", "plan", ""), &[("mode", "auto"), ("fast", "true"), ("hidden", "1")], &newer());
         assert_eq!(told.unwrap(), ["option mode = plan!", "option fast = true", "option hidden = 1"]);
     }
 
@@ -334,7 +346,10 @@ mod tests {
             refused(all("", "", "max"), &[], &older()),
             "the agent offers no choice of thought level, so `max` can't be set; what it offers: modes, models"
         );
-        assert!(refused(all("x", "", ""), &[], &ConversationOffer::default()).ends_with("what it offers: nothing"));
+        assert!(
+            refused(all("x", "", ""), &[], &ConversationOffer::default())
+                .ends_with("what it offers: nothing")
+        );
         assert_eq!(
             refused(Wanted::default(), &[("fast", "maybe")], &newer()),
             "the value of the option `fast` `maybe` is not offered; the agent offers: true, false"

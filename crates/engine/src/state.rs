@@ -490,6 +490,8 @@ pub struct InputEntry {
 pub enum InputKind {
     /// Hello.
     Initialize,
+    /// Log in.
+    Authenticate,
     /// Open a conversation.
     NewSession,
     /// Open an earlier conversation.

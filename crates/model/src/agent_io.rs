@@ -65,6 +65,11 @@ pub struct PromptBlock {
 pub enum AgentInput {
     /// Protocol hello.
     Initialize,
+    /// Log in by a way that the agent named.
+    Authenticate {
+        /// Id of the way.
+        method_id: String,
+    },
     /// Open a conversation in this folder.
     NewSession {
         /// Absolute path.
@@ -111,6 +116,16 @@ pub enum AgentInput {
         /// The option taken; `None` answers `cancelled`.
         option_id: Option<String>,
     },
+    /// Read or write a file for an agent and answer it.
+    ServeFile {
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// What it asks for.
+        ask: FileAsk,
+        /// Why not, when it is refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+    },
     /// Answer a request that we do not serve with -32601.
     RefuseMethod {
         /// The agent's JSON-RPC id, raw JSON text.
@@ -151,6 +166,45 @@ pub enum AgentInput {
         /// The model.
         model_id: String,
     },
+}
+
+/// A file that an agent wants to read or write through us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FileAsk {
+    /// Read text.
+    Read {
+        /// Absolute path.
+        path: String,
+        /// First line, from 1; the first when absent.
+        line: Option<u64>,
+        /// Lines at most; all when absent.
+        limit: Option<u64>,
+    },
+    /// Write text.
+    Write {
+        /// Absolute path.
+        path: String,
+        /// All of it.
+        content: String,
+    },
+}
+
+impl FileAsk {
+    /// Its method in the protocol.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "fs/read_text_file",
+            Self::Write { .. } => "fs/write_text_file",
+        }
+    }
+
+    /// The path.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Read { path, .. } | Self::Write { path, .. } => path,
+        }
+    }
 }
 
 /// What a person did with a question of an agent.
@@ -381,6 +435,15 @@ pub enum AgentItem {
         text: String,
         /// What is to be filled in or opened.
         form: AskForm,
+    },
+    /// The agent wants a file to be read or written.
+    FileAsked {
+        /// Its JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Frame number.
+        frame: u64,
+        /// What it asks for.
+        ask: FileAsk,
     },
     /// The agent answered a prompt.
     PromptAnswered {

@@ -47,11 +47,25 @@ pub struct AgentLaunch {
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.
     pub login_hint: String,
+    /// The way to log in that it is told to take, where it names it; none that asks a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_method: Option<String>,
+    /// What is done for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<AgentService>,
     /// Silence that is told as suspicious; the general limit when absent.
     #[serde(default)]
     pub stall_ms: Option<i64>,
     /// Time it may take to get ready; the general limit when absent.
     pub setup_timeout_ms: Option<i64>,
+}
+
+/// Something that is done for an agent which can't do it itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentService {
+    /// Text files of the work folder are read and written.
+    Fs,
 }
 
 /// What happens to a task without a verdict of its own.

@@ -52,6 +52,8 @@ pub struct Limits {
     pub attachments: u32,
     /// Longest of them in bytes.
     pub attachment_bytes: u64,
+    /// Longest file in bytes that is read or written for an agent.
+    pub served_file_bytes: u64,
     /// Lines without a frame before an agent counts as garbled.
     pub junk_lines: u64,
     /// Longest text of a room message in bytes.
@@ -91,6 +93,7 @@ impl Default for Limits {
             line_bytes: 16 * 1024 * 1024,
             attachments: 16,
             attachment_bytes: 4 * 1024 * 1024,
+            served_file_bytes: 4 * 1024 * 1024,
             junk_lines: 10_000,
             message_head_bytes: 16 * 1024,
             spool_max_bytes: 1024 * 1024 * 1024,

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rallypoint_acp::inbound::{OpenRequest, Peer, PeerState};
-use rallypoint_acp::outbound::{Contents, encode_with};
+use rallypoint_acp::outbound::{Beside, Contents, encode_with};
+use rallypoint_acp::rpc::{INTERNAL_ERROR, RpcError};
 use rallypoint_engine::due::Attendance;
 use rallypoint_engine::state::InputKind;
 use rallypoint_model::agent_io::AgentInput;
@@ -33,6 +34,7 @@ use tokio::time::sleep;
 
 use crate::decider::Decider;
 use crate::faults::Faults;
+use crate::file_service;
 use crate::folders::Folders;
 use crate::funnel::SharedRedactor;
 use crate::journal_reader::Readers;
@@ -414,13 +416,13 @@ impl Sending {
                 items.peer().expect(*seq, input);
                 continue;
             }
-            let Some(contents) = contents_of(shared, input).await else {
+            let Some(beside) = beside(shared, attendance, input).await else {
                 self.retry = Some(Instant::now() + STORE_PAUSE);
                 return;
             };
             items.peer().expect(*seq, input);
             pass("attendant:sending");
-            match handle.send(*seq, encode_with(input, *seq, &contents)).await {
+            match handle.send(*seq, encode_with(input, *seq, &beside)).await {
                 Ok(()) => {
                     pass("attendant:sent");
                     self.sent = *seq;
@@ -436,6 +438,22 @@ impl Sending {
             }
         }
     }
+}
+
+/// What stands beside an input on its line; nothing while the store can't be read.
+async fn beside(shared: &Attending, attendance: &Attendance, input: &AgentInput) -> Option<Beside> {
+    let contents = contents_of(shared, input).await?;
+    let services = attendance.launch.services.clone();
+    let file = match input {
+        AgentInput::ServeFile { ask, refused: None, .. } => {
+            let (ask, cwd) = (ask.clone(), PathBuf::from(&attendance.cwd));
+            let most = shared.limits.served_file_bytes;
+            let done = tokio::task::spawn_blocking(move || file_service::serve(&ask, &cwd, most)).await;
+            Some(done.unwrap_or_else(|error| Err(RpcError::new(INTERNAL_ERROR, error.to_string()))))
+        }
+        _ => None,
+    };
+    Some(Beside { contents, services, file })
 }
 
 /// The files that an input refers to; nothing while the store can't be read. What was removed from it is left out.
@@ -480,6 +498,7 @@ impl Reading {
                 InputKind::Prompt => Some(OpenRequest::Prompt),
                 InputKind::Option => Some(OpenRequest::SetOption),
                 InputKind::Close => Some(OpenRequest::Close),
+                InputKind::Authenticate => Some(OpenRequest::Authenticate),
                 InputKind::Other => None,
             };
             if let Some(request) = request {

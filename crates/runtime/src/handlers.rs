@@ -14,9 +14,10 @@ use rallypoint_model::refusal::Refusal;
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_ops::Problem;
 use rallypoint_ops::types::{
-    AgentList, AgentView, AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
-    ListTasksInput, MessagePage, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList,
-    RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef, TaskView,
+    AgentList, AgentView, AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput,
+    ListQuestionsInput, ListTasksInput, MessagePage, OverrideTaskInput, QuestionList, ResultView,
+    RetryTaskInput, RoomList, RoomMessagesInput, RunRef, SendInput, StopTaskInput, TaskPage, TaskRef,
+    TaskView,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;

@@ -12,6 +12,7 @@ mod daemon;
 mod decider;
 mod effects;
 mod faults;
+mod file_service;
 mod folders;
 mod follow;
 mod funnel;

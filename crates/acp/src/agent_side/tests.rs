@@ -91,7 +91,11 @@ impl Wire {
 
     fn prompt(&mut self, session: &str, text: &str) {
         let blocks = vec![PromptBlock { part: PromptPart::Task, text: text.to_owned() }];
-        self.send(&AgentInput::Prompt { agent_session_id: session.to_owned(), blocks, attachments: Vec::new() });
+        self.send(&AgentInput::Prompt {
+            agent_session_id: session.to_owned(),
+            blocks,
+            attachments: Vec::new(),
+        });
     }
 
     fn read(&mut self) -> Value {

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_form_keeps_its_fields_their_order_and_their_choices() {
-        let (text, form) = form(json!({"sessionId": "s", "mode": "form", "message": "How?", "requestedSchema": {
+        let (text, form) =
+            form(json!({"sessionId": "s", "mode": "form", "message": "How?", "requestedSchema": {
             "type": "object", "required": ["way"], "properties": {
                 "way": {"type": "string", "title": "Way", "enum": ["a", "b"]},
                 "other": {"type": "string", "oneOf": [{"const": "x", "title": "X"}]},

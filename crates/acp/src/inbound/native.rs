@@ -121,8 +121,16 @@ mod tests {
     #[test]
     fn each_kind_needs_what_makes_it_one() {
         for kind in [
-            "subagent_update", "session_message", "notice", "compaction_update", "compaction_summary_chunk",
-            "plan_removed", "current_mode_update", "session_info_update", "available_commands_update", "hologram",
+            "subagent_update",
+            "session_message",
+            "notice",
+            "compaction_update",
+            "compaction_summary_chunk",
+            "plan_removed",
+            "current_mode_update",
+            "session_info_update",
+            "available_commands_update",
+            "hologram",
         ] {
             assert_eq!(read(json!({"sessionUpdate": kind, "vendor": 1})), None, "{kind}");
         }
@@ -131,7 +139,8 @@ mod tests {
         let text = "hi".to_owned();
         let (message_id, sender, recipient) = ("m".to_owned(), None, None);
         assert_eq!(message, Some(AgentOutput::SessionMessage { message_id, sender, recipient, text }));
-        let compacted = read(json!({"sessionUpdate": "compaction_update", "compactionId": "k", "status": "completed",
+        let compacted =
+            read(json!({"sessionUpdate": "compaction_update", "compactionId": "k", "status": "completed",
             "summary": [{"type": "text", "text": "so "}, {"type": "text", "text": "far"}]}));
         assert_eq!(
             compacted,

@@ -29,7 +29,9 @@ pub(super) fn of_answer(result: &Value) -> Option<OfferChange> {
 /// What an update changes in an offer, when it is about one.
 pub(super) fn of_update(update: &Map<String, Value>) -> Option<OfferChange> {
     match update.get("sessionUpdate").and_then(Value::as_str)? {
-        "config_option_update" => listed(update.get("configOptions")?).map(|options| OfferChange::Options { options }),
+        "config_option_update" => {
+            listed(update.get("configOptions")?).map(|options| OfferChange::Options { options })
+        }
         "current_mode_update" => {
             let mode = update.get("currentModeId").or_else(|| update.get("modeId"))?;
             mode.as_str().map(|mode_id| OfferChange::Mode { mode_id: mode_id.to_owned() })
@@ -121,7 +123,14 @@ mod tests {
             .options
             .iter()
             .map(|each| {
-                format!("{}/{}/{}/{}: {:?}", each.id, each.category, each.kind, each.current, words(&each.values))
+                format!(
+                    "{}/{}/{}/{}: {:?}",
+                    each.id,
+                    each.category,
+                    each.kind,
+                    each.current,
+                    words(&each.values)
+                )
             })
             .collect();
         assert_eq!(

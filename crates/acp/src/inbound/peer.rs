@@ -8,7 +8,7 @@ use serde_json::Value;
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, ToolCallView};
 use rallypoint_model::usage::{TokenCounts, UsageKind};
 
-use super::{Understood, counts, elicitation, hello, lenient, offers, tools, understand, updates};
+use super::{Understood, counts, elicitation, files, hello, lenient, offers, tools, understand, updates};
 use crate::frames::Line;
 use crate::rpc;
 
@@ -33,6 +33,8 @@ pub enum OpenRequest {
     SetOption,
     /// The end of the conversation.
     Close,
+    /// A login.
+    Authenticate,
 }
 
 /// What has to be kept about an agent process to go on reading it after a
@@ -141,7 +143,8 @@ impl Peer {
             | OpenRequest::SessionNew
             | OpenRequest::SessionLoad
             | OpenRequest::SetOption
-            | OpenRequest::Close => None,
+            | OpenRequest::Close
+            | OpenRequest::Authenticate => None,
         };
         let result = match outcome {
             Ok(result) => result,
@@ -150,7 +153,10 @@ impl Peer {
         let change = match request {
             OpenRequest::SessionNew | OpenRequest::SessionLoad => offers::of_opened(&result),
             OpenRequest::SetOption => offers::of_answer(&result),
-            OpenRequest::Initialize | OpenRequest::Prompt | OpenRequest::Close => None,
+            OpenRequest::Initialize
+            | OpenRequest::Prompt
+            | OpenRequest::Close
+            | OpenRequest::Authenticate => None,
         };
         let item = match request {
             OpenRequest::Initialize => hello::initialized(result),
@@ -167,7 +173,9 @@ impl Peer {
                 AgentItem::PromptAnswered { seq, frame, stop_reason, usage }
             }
             OpenRequest::SessionLoad => AgentItem::SessionLoaded { seq, frame },
-            OpenRequest::SetOption | OpenRequest::Close => AgentItem::RequestAnswered { seq, frame },
+            OpenRequest::SetOption | OpenRequest::Close | OpenRequest::Authenticate => {
+                AgentItem::RequestAnswered { seq, frame }
+            }
         };
         // What is offered is known before the answer lets anything follow.
         let agent_session_id = self.state.agent_session_id.clone();
@@ -200,6 +208,10 @@ impl Peer {
                 items.push(AgentItem::UnknownRequest { request_id, frame, method });
                 items
             }
+            "fs/read_text_file" | "fs/write_text_file" => vec![match files::ask(&method, &params) {
+                Some(ask) => AgentItem::FileAsked { request_id, frame, ask },
+                None => AgentItem::UnknownRequest { request_id, frame, method },
+            }],
             "elicitation/create" => vec![
                 elicitation::asked(request_id, frame, &params)
                     .unwrap_or_else(|request_id| AgentItem::UnknownRequest { request_id, frame, method }),
@@ -212,7 +224,12 @@ impl Peer {
         if method != "session/update" {
             let agent_session_id = params.get("sessionId").and_then(Value::as_str).map(str::to_owned);
             let output = AgentOutput::Other { name: method, raw: params };
-            return vec![AgentItem::Output { first_frame: frame, last_frame: frame, agent_session_id, output }];
+            return vec![AgentItem::Output {
+                first_frame: frame,
+                last_frame: frame,
+                agent_session_id,
+                output,
+            }];
         }
         let update = updates::read(params);
         let own = update.agent_session_id.is_none() || update.agent_session_id == self.state.agent_session_id;
@@ -241,6 +258,7 @@ fn open_request(input: &AgentInput) -> Option<OpenRequest> {
         AgentInput::NewSession { .. } => Some(OpenRequest::SessionNew),
         AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => Some(OpenRequest::SessionLoad),
         AgentInput::CloseSession { .. } => Some(OpenRequest::Close),
+        AgentInput::Authenticate { .. } => Some(OpenRequest::Authenticate),
         AgentInput::Prompt { .. } => Some(OpenRequest::Prompt),
         AgentInput::SetConfigOption { .. } | AgentInput::SetMode { .. } | AgentInput::SetModel { .. } => {
             Some(OpenRequest::SetOption)
@@ -248,6 +266,7 @@ fn open_request(input: &AgentInput) -> Option<OpenRequest> {
         AgentInput::Cancel { .. }
         | AgentInput::AnswerPermission { .. }
         | AgentInput::AnswerElicitation { .. }
+        | AgentInput::ServeFile { .. }
         | AgentInput::RefuseMethod { .. } => None,
     }
 }

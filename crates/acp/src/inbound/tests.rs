@@ -53,7 +53,8 @@ fn the_hello_says_who_the_agent_is_and_is_kept_whole() {
     let result = json!({"protocolVersion": 1, "agentInfo": {"name": "a/b", "title": "B", "version": "1.2"},
         "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"fork": {}}}, "_meta": {"steering": 1}});
     let item = one(&answer(&json!(1), result.clone()));
-    let capabilities = AgentCapabilities { load: true, fork: true, raw: result, ..AgentCapabilities::default() };
+    let capabilities =
+        AgentCapabilities { load: true, fork: true, raw: result, ..AgentCapabilities::default() };
     assert_eq!(item, AgentItem::Initialized { agent: "a/b 1.2".to_owned(), capabilities });
     let item = one(&answer(&json!("1"), json!({})));
     let capabilities = AgentCapabilities { raw: json!({}), ..AgentCapabilities::default() };

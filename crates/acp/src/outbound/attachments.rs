@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol_schema::v1::{
-    BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent, ResourceLink,
-    TextResourceContents,
+    BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent,
+    ResourceLink, TextResourceContents,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -94,8 +94,7 @@ mod tests {
             sent(AttachmentForm::Image, Some(b"abc")),
             json!({"type": "image", "data": "YWJj", "mimeType": "text/plain", "uri": uri})
         );
-        let link =
-            json!({"type": "resource_link", "name": "a b.txt", "uri": uri, "mimeType": "text/plain", "size": 3});
+        let link = json!({"type": "resource_link", "name": "a b.txt", "uri": uri, "mimeType": "text/plain", "size": 3});
         assert_eq!(sent(AttachmentForm::Link, Some(b"abc")), link);
         assert_eq!(sent(AttachmentForm::Image, None), link);
     }

@@ -5,7 +5,7 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::Value;
 
-use rallypoint_model::agent_io::PromptPart;
+use rallypoint_model::agent_io::{FileAsk, PromptPart};
 
 use super::*;
 
@@ -141,11 +141,39 @@ fn what_a_person_did_with_a_form_is_what_the_schema_reads() {
         }
     };
     let Value::Object(content) = json!({"port": 80, "tags": ["a"], "on": true}) else { unreachable!() };
-    let Action::Accept(accepted) = read(ElicitationAction::Accept { content: Some(content) }) else { panic!() };
+    let Action::Accept(accepted) = read(ElicitationAction::Accept { content: Some(content) }) else {
+        panic!()
+    };
     assert_eq!(accepted.content.unwrap().len(), 3);
     assert!(matches!(read(ElicitationAction::Accept { content: None }), Action::Accept(_)));
     assert!(matches!(read(ElicitationAction::Decline), Action::Decline));
     assert!(matches!(read(ElicitationAction::Cancel), Action::Cancel));
+}
+
+#[test]
+fn files_are_advertised_where_they_are_served_and_answered_with_what_became_of_them() {
+    let hello = |services: Vec<AgentService>| {
+        let beside = Beside { services, ..Beside::default() };
+        let line: Value = serde_json::from_slice(&encode_with(&AgentInput::Initialize, 1, &beside)).unwrap();
+        line["params"]["clientCapabilities"]["fs"].clone()
+    };
+    assert_eq!(hello(vec![AgentService::Fs]), json!({"readTextFile": true, "writeTextFile": true}));
+    assert_eq!(hello(vec![]), json!({"readTextFile": false, "writeTextFile": false}));
+    let ask = FileAsk::Read { path: "/w/a".to_owned(), line: None, limit: None };
+    let answer = |refused: Option<&str>, file: Option<Result<Value, RpcError>>| {
+        let refused = refused.map(str::to_owned);
+        let input = AgentInput::ServeFile { request_id: "9".to_owned(), ask: ask.clone(), refused };
+        let beside = Beside { file, ..Beside::default() };
+        serde_json::from_slice::<Value>(&encode_with(&input, 1, &beside)).unwrap()
+    };
+    let read = json!({"content": "x"});
+    assert_eq!(answer(None, Some(Ok(read.clone()))), json!({"jsonrpc": "2.0", "id": 9, "result": read}));
+    let missing = answer(None, Some(Err(RpcError::new(-32002, "not there"))));
+    assert_eq!(missing["error"], json!({"code": -32002, "message": "not there"}));
+    assert_eq!(answer(Some("no"), Some(Ok(read)))["error"]["message"], "no");
+    let login = AgentInput::Authenticate { method_id: "key".to_owned() };
+    let ClientRequest::AuthenticateRequest(login) = request_of(&login) else { panic!() };
+    assert_eq!(login.method_id.to_string(), "key");
 }
 
 #[test]

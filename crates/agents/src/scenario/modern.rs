@@ -226,15 +226,24 @@ impl<I: BufRead, O: Write> Modern<I, O> {
             self.updates(&session);
         }
         if goal.contains("do-form") {
-            let said = self.ask(json!({"sessionId": session, "mode": "form", "message": "Which port?",
+            let said = self.ask(
+                "elicitation/create",
+                json!({"sessionId": session, "mode": "form", "message": "Which port?",
                 "requestedSchema": {"type": "object", "required": ["port"],
-                    "properties": {"port": {"type": "integer", "title": "Port"}}}}));
+                    "properties": {"port": {"type": "integer", "title": "Port"}}}}),
+            );
             self.say(&session, &format!("the answer was {said}\n"));
         }
         if goal.contains("do-visit") {
-            let said = self.ask(json!({"sessionId": session, "mode": "url", "message": "Please log in",
-                "elicitationId": "e1", "url": "https://example.org/login"}));
+            let said = self.ask(
+                "elicitation/create",
+                json!({"sessionId": session, "mode": "url", "message": "Please log in",
+                "elicitationId": "e1", "url": "https://example.org/login"}),
+            );
             self.say(&session, &format!("the answer was {said}\n"));
+        }
+        if goal.contains("do-files") {
+            self.files(&session);
         }
         let helper = goal.contains("do-helper");
         if helper {
@@ -248,7 +257,10 @@ impl<I: BufRead, O: Write> Modern<I, O> {
             .unwrap_or_default();
         let extra: Vec<&str> = kinds.into_iter().filter(|kind| *kind != "text").collect();
         let set = ["model", "mode", "effort", "fast"].map(|id| format!("{id}={}", self.is(id))).join(" ");
-        self.say(&session, &format!("{set}{}", extra.iter().map(|kind| format!(" {kind}")).collect::<String>()));
+        self.say(
+            &session,
+            &format!("{set}{}", extra.iter().map(|kind| format!(" {kind}")).collect::<String>()),
+        );
         self.answer(message, json!({"stopReason": "end_turn"}));
         if helper {
             // Work of a helper may go on after the turn that made it.
@@ -288,14 +300,32 @@ impl<I: BufRead, O: Write> Modern<I, O> {
         }
     }
 
+    /// Reads and writes through the client, in the work folder and out of it.
+    fn files(&mut self, session: &str) {
+        let path = |name: &str| self.cwd.join(name).display().to_string();
+        let (given, made, link, above) = (path("given"), path("made"), path("link"), path("../above"));
+        for (method, params) in [
+            ("fs/read_text_file", json!({"sessionId": session, "path": given, "line": 2, "limit": 1})),
+            ("fs/write_text_file", json!({"sessionId": session, "path": made, "content": "written for it"})),
+            ("fs/read_text_file", json!({"sessionId": session, "path": link})),
+            ("fs/write_text_file", json!({"sessionId": session, "path": above, "content": "no"})),
+        ] {
+            let said = self.ask(method, params);
+            self.say(session, &format!("{said}\n"));
+        }
+    }
+
     /// Asks the client and reads on until it answers; other messages meanwhile are what a busy agent leaves.
-    fn ask(&mut self, params: Value) -> String {
+    fn ask(&mut self, method: &str, params: Value) -> String {
         self.asked += 1;
         let id = format!("ask-{}", self.asked);
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         while let Some(message) = self.read() {
             if message.get("id") == Some(&Value::String(id.clone())) {
-                return message.get("result").or_else(|| message.get("error")).map_or(String::new(), Value::to_string);
+                return message
+                    .get("result")
+                    .or_else(|| message.get("error"))
+                    .map_or(String::new(), Value::to_string);
             }
         }
         "none".to_owned()

@@ -265,9 +265,12 @@ fn doing(output: &AgentOutput) -> Option<String> {
         AgentOutput::Compaction { status, .. } if status == "in_progress" => {
             Some("shortens its memory".to_owned())
         }
-        AgentOutput::NativeAgent { update } if update.state.as_deref() == Some("running") => {
-            Some(update.title.as_ref().map_or("has a helper at work".to_owned(), |title| format!("helper: {title}")))
-        }
+        AgentOutput::NativeAgent { update } if update.state.as_deref() == Some("running") => Some(
+            update
+                .title
+                .as_ref()
+                .map_or("has a helper at work".to_owned(), |title| format!("helper: {title}")),
+        ),
         AgentOutput::PlanRemoved { .. }
         | AgentOutput::UserMessage { .. }
         | AgentOutput::Compaction { .. }

@@ -116,7 +116,9 @@ pub(crate) fn question(question: &QuestionKind) -> String {
 pub(crate) fn ways_to_answer(question: &QuestionKind) -> &'static str {
     match question {
         QuestionKind::Approval { .. } => "--allow, --option ID or --decline REASON",
-        QuestionKind::Ask { form: Some(form), .. } if form.fields.is_empty() => "--accept or --decline REASON",
+        QuestionKind::Ask { form: Some(form), .. } if form.fields.is_empty() => {
+            "--accept or --decline REASON"
+        }
         QuestionKind::Ask { form: Some(_), .. } => "--field NAME=VALUE … or --decline REASON",
         QuestionKind::Ask { form: None, .. } => "--text TEXT or --decline REASON",
         QuestionKind::Acceptance { .. } => "--accept or --decline REASON",

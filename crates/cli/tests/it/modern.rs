@@ -11,7 +11,9 @@ fn run(rally: &Rally, scenario: &str, goal: &str, more: &[&str]) -> Ended {
 
 fn notes(rally: &Rally) -> Vec<String> {
     let text = std::fs::read_to_string(rally.path("notes")).unwrap_or_default();
-    text.lines().map(|line| if line.starts_with("session/new") { "session/new" } else { line }.to_owned()).collect()
+    text.lines()
+        .map(|line| if line.starts_with("session/new") { "session/new" } else { line }.to_owned())
+        .collect()
 }
 
 /// What the agent said in the first run of a task.
@@ -44,7 +46,9 @@ fn model_mode_and_thought_level_are_set_before_the_prompt_in_an_order_that_fits(
     let ended = run(&rally, "modern", "x", &more);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(said(&rally, &ended), "model=big mode=plan effort=high fast=true");
-    Rally::until("the conversation is closed", || notes(&rally).last().is_some_and(|it| it == "session/close"));
+    Rally::until("the conversation is closed", || {
+        notes(&rally).last().is_some_and(|it| it == "session/close")
+    });
     let expected = [
         "session/new",
         "set model=big",
@@ -146,8 +150,11 @@ fn an_open_form_is_cancelled_with_its_task() {
     let (task, question) = (only(&rally, "task"), only(&rally, "question"));
     assert_eq!(rally.run(&["task", "stop", &task, "--wait"]).code, Some(0));
     let log = rally.run(&["task", "log", &task, "--json"]);
-    let answers: Vec<serde_json::Value> =
-        log.lines().into_iter().filter(|line| line["data"]["input"]["kind"] == "answer_elicitation").collect();
+    let answers: Vec<serde_json::Value> = log
+        .lines()
+        .into_iter()
+        .filter(|line| line["data"]["input"]["kind"] == "answer_elicitation")
+        .collect();
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!(answers[0]["data"]["input"]["action"]["action"], "cancel");
     assert_eq!(rally.run(&["question", "answer", &question, "--field", "port=80"]).code, Some(1));
@@ -192,10 +199,7 @@ fn plans_notices_and_other_updates_are_told_and_none_is_an_answer() {
     // What the agent says of its mode is what is shown of it.
     assert_eq!(view["sessions"][0]["offer"]["options"][1]["current"], "plan");
     let run = view["runs"][0]["runId"].as_str().unwrap().to_owned();
-    assert_eq!(
-        rally.json(&["result", "get", &run])["text"],
-        "model=small mode=auto effort=low fast=false"
-    );
+    assert_eq!(rally.json(&["result", "get", &run])["text"], "model=small mode=auto effort=low fast=false");
 }
 
 #[test]
@@ -228,8 +232,12 @@ fn files_go_along_as_what_the_agent_takes_and_as_addresses_else() {
         let text = said(&rally, &ended);
         assert!(text.ends_with(&format!("fast=false {expected}")), "{text}");
         let task = rally.json(&["task", "show", &only(&rally, "task")]);
-        let types: Vec<&str> =
-            task["attachments"].as_array().unwrap().iter().map(|it| it["mimeType"].as_str().unwrap()).collect();
+        let types: Vec<&str> = task["attachments"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["mimeType"].as_str().unwrap())
+            .collect();
         assert_eq!(types, ["image/png", "text/markdown"]);
     }
 }
@@ -238,14 +246,36 @@ fn files_go_along_as_what_the_agent_takes_and_as_addresses_else() {
 fn a_file_that_is_missing_or_too_long_starts_nothing() {
     let rally = Rally::with_config("[limits]\nattachmentBytes = 4\n");
     std::fs::write(rally.path("long"), "12345").unwrap();
-    for (file, words) in [
-        ("missing", "does not exist"),
-        (".", "is no file"),
-        ("long", "the limit `attachmentBytes` is 4"),
-    ] {
+    for (file, words) in
+        [("missing", "does not exist"), (".", "is no file"), ("long", "the limit `attachmentBytes` is 4")]
+    {
         let refused = run(&rally, "modern", "x", &["--attach", file]);
         assert_ne!(refused.code, Some(0), "{refused:?}");
         assert!(refused.err.contains(words), "{file}: {}", refused.err);
     }
     assert_eq!(rally.json(&["task", "list"])["items"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn files_of_the_work_folder_are_served_to_a_profile_that_needs_it_and_nothing_else() {
+    for (services, expected) in [
+        ("[\"fs\"]", [r#"{"content":"two\n"}"#, "{}", "is not in the work folder", "is not let through"]),
+        ("[]", ["is not served"; 4]),
+    ] {
+        let rally = Rally::new();
+        let argv: Vec<String> =
+            Rally::scenario("modern notes").split(' ').map(|word| format!("\"{word}\"")).collect();
+        let profile = format!("[profiles.needy]\nargv = [{}]\nservices = {services}\n", argv.join(", "));
+        std::fs::write(rally.data.path().join("rally.toml"), profile).unwrap();
+        std::fs::write(rally.path("given"), "one\ntwo\nthree\n").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", rally.path("link")).unwrap();
+        let ended = rally.run(&["run", "do-files", "--agent", "needy", "--unchecked", "--json"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let text = said(&rally, &ended);
+        for (line, words) in text.lines().zip(expected) {
+            assert!(line.contains(words), "{services}: {words}: {text}");
+        }
+        let written = std::fs::read_to_string(rally.path("made")).ok();
+        assert_eq!(written.as_deref(), (services != "[]").then_some("written for it"));
+    }
 }

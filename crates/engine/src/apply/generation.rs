@@ -102,6 +102,7 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
             match input {
                 AgentInput::AnswerPermission { request_id, .. }
                 | AgentInput::AnswerElicitation { request_id, .. }
+                | AgentInput::ServeFile { request_id, .. }
                 | AgentInput::RefuseMethod { request_id, .. } => {
                     generation.seen_requests.insert(request_id.clone());
                 }
@@ -272,7 +273,9 @@ fn kind_of(input: &AgentInput) -> InputKind {
         AgentInput::Cancel { .. }
         | AgentInput::AnswerPermission { .. }
         | AgentInput::AnswerElicitation { .. }
+        | AgentInput::ServeFile { .. }
         | AgentInput::RefuseMethod { .. } => InputKind::Other,
+        AgentInput::Authenticate { .. } => InputKind::Authenticate,
         AgentInput::SetConfigOption { .. } | AgentInput::SetMode { .. } | AgentInput::SetModel { .. } => {
             InputKind::Option
         }

@@ -120,30 +120,14 @@ impl Deciding<'_, '_> {
             AgentItem::RequestFailed { seq, code, message, .. } => {
                 self.request_failed(generation_id, *seq, *code, message);
             }
-            AgentItem::RequestAnswered { seq, .. } => self.option_answered(generation_id, *seq, None),
+            AgentItem::RequestAnswered { seq, .. } => {
+                self.option_answered(generation_id, *seq, None);
+                self.authenticated(generation_id, *seq);
+            }
+            AgentItem::FileAsked { request_id, ask, .. } => self.file_asked(generation_id, request_id, ask),
             AgentItem::Started { .. } => {}
             AgentItem::UnknownRequest { request_id, method, .. } => {
-                let seen = self
-                    .state
-                    .generations
-                    .get(&generation_id)
-                    .is_none_or(|generation| generation.seen_requests.contains(request_id));
-                if !seen {
-                    self.emit_for_generation(
-                        generation_id,
-                        Event::GenerationNoted {
-                            generation_id,
-                            note: "refused_method".to_owned(),
-                            count: 1,
-                            detail: method.clone(),
-                        },
-                    );
-                    self.input(
-                        generation_id,
-                        AgentInput::RefuseMethod { request_id: request_id.clone(), method: method.clone() },
-                        None,
-                    );
-                }
+                self.refuse_method(generation_id, request_id, method);
             }
             AgentItem::Junk { count, bytes, sample } => {
                 self.emit_for_generation(
@@ -203,22 +187,16 @@ impl Deciding<'_, '_> {
         capabilities: &AgentCapabilities,
     ) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
-        let asked = generation
-            .inputs
-            .iter()
-            .any(|entry| matches!(entry.kind, InputKind::NewSession | InputKind::LoadSession));
+        let asked = generation.inputs.iter().any(|entry| {
+            matches!(entry.kind, InputKind::Authenticate | InputKind::NewSession | InputKind::LoadSession)
+        });
         if asked || generation.status != GenerationStatus::Opening {
             return;
         }
         let session_id = generation.session_id;
-        let cwd = self
-            .state
-            .sessions
-            .get(&session_id)
-            .and_then(|session| session.task_id)
-            .and_then(|task_id| self.state.tasks.get(&task_id))
-            .map(|task| task.cwd.clone());
-        let Some(cwd) = cwd else { return };
+        let launch = self.state.sessions.get(&session_id).and_then(|session| session.launch.as_ref());
+        let method = launch.and_then(|launch| launch.auth_method.clone());
+        let method = method.filter(|id| capabilities.auth_methods.iter().any(|named| named.id == *id));
         self.emit_for_generation(
             generation_id,
             Event::GenerationInitialized {
@@ -228,6 +206,37 @@ impl Deciding<'_, '_> {
                 capabilities: capabilities.clone(),
             },
         );
+        match method {
+            Some(method_id) => self.input(generation_id, AgentInput::Authenticate { method_id }, None),
+            None => self.open_conversation(generation_id),
+        }
+    }
+
+    /// Goes on after a login that the agent took.
+    fn authenticated(&mut self, generation_id: GenerationId, seq: u64) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let login = generation.input(seq).is_some_and(|entry| entry.kind == InputKind::Authenticate);
+        let opened = generation
+            .inputs
+            .iter()
+            .any(|entry| matches!(entry.kind, InputKind::NewSession | InputKind::LoadSession));
+        if login && !opened && generation.status == GenerationStatus::Opening {
+            self.open_conversation(generation_id);
+        }
+    }
+
+    /// Opens the conversation of the session, an earlier one where that can be trusted.
+    fn open_conversation(&mut self, generation_id: GenerationId) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let session_id = generation.session_id;
+        let cwd = self
+            .state
+            .sessions
+            .get(&session_id)
+            .and_then(|session| session.task_id)
+            .and_then(|task_id| self.state.tasks.get(&task_id))
+            .map(|task| task.cwd.clone());
+        let Some(cwd) = cwd else { return };
         let earlier = self.state.sessions.get(&session_id).and_then(|session| {
             let agent_session_id = session.agent_session_id.clone()?;
             Some(match way_to_restore(session)? {
@@ -237,6 +246,28 @@ impl Deciding<'_, '_> {
         });
         let input = earlier.unwrap_or(AgentInput::NewSession { cwd });
         self.input(generation_id, input, None);
+    }
+
+    /// Refuses a request that is not served, once.
+    pub(crate) fn refuse_method(&mut self, generation_id: GenerationId, request_id: &str, method: &str) {
+        let generation = self.state.generations.get(&generation_id);
+        if generation.is_none_or(|generation| generation.seen_requests.contains(request_id)) {
+            return;
+        }
+        self.emit_for_generation(
+            generation_id,
+            Event::GenerationNoted {
+                generation_id,
+                note: "refused_method".to_owned(),
+                count: 1,
+                detail: method.to_owned(),
+            },
+        );
+        self.input(
+            generation_id,
+            AgentInput::RefuseMethod { request_id: request_id.to_owned(), method: method.to_owned() },
+            None,
+        );
     }
 
     fn session_loaded(&mut self, generation_id: GenerationId) {
@@ -445,6 +476,11 @@ impl Deciding<'_, '_> {
                 self.end_open_run(generation_id, RunOutcome::Interrupted, &reason);
                 self.stop_generation(generation_id);
             }
+            Some(InputKind::Authenticate) => {
+                let hint = self.login_hint(generation_id, message);
+                self.end_open_run(generation_id, RunOutcome::Failed, &OutcomeReason::LoginNeeded { hint });
+                self.stop_generation(generation_id);
+            }
             Some(InputKind::Initialize | InputKind::NewSession) => {
                 self.end_open_run(generation_id, RunOutcome::Failed, &reason);
                 self.stop_generation(generation_id);
@@ -488,7 +524,14 @@ impl Deciding<'_, '_> {
             .and_then(|session| session.launch.as_ref())
             .map(|launch| launch.login_hint.clone())
             .unwrap_or_default();
-        if hint.is_empty() { message.to_owned() } else { format!("{message}; {hint}") }
+        let named =
+            self.state.generations.get(&generation_id).map(|it| it.capabilities.auth_methods.as_slice());
+        let named: Vec<&str> = named.unwrap_or_default().iter().map(|method| method.name.as_str()).collect();
+        match (hint.is_empty(), named.is_empty()) {
+            (false, _) => format!("{message}; {hint}"),
+            (true, false) => format!("{message}; the agent names these ways to log in: {}", named.join(", ")),
+            (true, true) => message.to_owned(),
+        }
     }
 
     fn give_up_on_garbage(&mut self, generation_id: GenerationId) {

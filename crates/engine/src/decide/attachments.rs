@@ -27,7 +27,8 @@ impl Deciding<'_, '_> {
     pub(crate) fn attachments_of(&self, run_id: RunId, generation_id: GenerationId) -> Vec<PromptAttachment> {
         let run = self.state.runs.get(&run_id).filter(|run| run.purpose == RunPurpose::Goal);
         let task = run.and_then(|run| run.task_id).and_then(|id| self.state.tasks.get(&id));
-        let takes = self.state.generations.get(&generation_id).map(|generation| generation.capabilities.prompt);
+        let takes =
+            self.state.generations.get(&generation_id).map(|generation| generation.capabilities.prompt);
         let takes = takes.unwrap_or_default();
         let attachments = task.map(|task| task.attachments.as_slice()).unwrap_or_default();
         attachments
@@ -62,8 +63,12 @@ impl Deciding<'_, '_> {
 fn form_of(content: AttachmentContent, takes: PromptKinds) -> AttachmentForm {
     match content {
         AttachmentContent::Image if takes.image => AttachmentForm::Image,
-        AttachmentContent::Text | AttachmentContent::Binary if takes.embedded_context => AttachmentForm::Embedded,
-        AttachmentContent::Text | AttachmentContent::Binary | AttachmentContent::Image => AttachmentForm::Link,
+        AttachmentContent::Text | AttachmentContent::Binary if takes.embedded_context => {
+            AttachmentForm::Embedded
+        }
+        AttachmentContent::Text | AttachmentContent::Binary | AttachmentContent::Image => {
+            AttachmentForm::Link
+        }
     }
 }
 

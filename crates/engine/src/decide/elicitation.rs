@@ -86,7 +86,8 @@ impl Deciding<'_, '_> {
             return Ok(());
         }
         let content = content_of(form, answer).map_err(|message| {
-            Refusal::new(RefusalCode::Invalid, message).with_hint(how_to_answer(form, &question.id.to_string()))
+            Refusal::new(RefusalCode::Invalid, message)
+                .with_hint(how_to_answer(form, &question.id.to_string()))
         })?;
         let answer = Answer::Value { value: serde_json::Value::Object(content) };
         self.close_question(question.id, QuestionStatus::Answered, Some(answer), by);

@@ -88,12 +88,7 @@ impl Deciding<'_, '_> {
     }
 
     /// The agent answered a request that sets something; one that a run can't do without ends it when refused.
-    pub(crate) fn option_answered(
-        &mut self,
-        generation_id: GenerationId,
-        seq: u64,
-        problem: Option<String>,
-    ) {
+    pub(crate) fn option_answered(&mut self, generation_id: GenerationId, seq: u64, problem: Option<String>) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
         let Some(entry) = generation.input(seq) else { return };
         if entry.kind != InputKind::Option || entry.answered {

@@ -44,6 +44,10 @@ pub(crate) fn told(input: &AgentInput) -> Option<String> {
             ElicitationAction::Decline => "decline".to_owned(),
             ElicitationAction::Cancel => "cancel the question".to_owned(),
         }),
+        AgentInput::Authenticate { method_id } => Some(format!("log in by {method_id}")),
+        AgentInput::ServeFile { ask, refused, .. } => {
+            Some(format!("{} {} {refused:?}", ask.method(), ask.path()))
+        }
         AgentInput::Initialize
         | AgentInput::NewSession { .. }
         | AgentInput::Prompt { .. }

@@ -250,7 +250,12 @@ impl Host {
                     OnCancel::Ignores => true,
                 };
             }
-            AgentInput::RefuseMethod { .. } | AgentInput::CloseSession { .. } => {
+            AgentInput::Authenticate { method_id } => {
+                report(world, id, vec![accepted, setting_answer(seq, method_id)]);
+            }
+            AgentInput::RefuseMethod { .. }
+            | AgentInput::CloseSession { .. }
+            | AgentInput::ServeFile { .. } => {
                 report(world, id, vec![accepted]);
             }
             AgentInput::SetConfigOption { value, .. }

@@ -1,11 +1,11 @@
 //! What agents say that they can do, what they offer to set, what they ask a person, and helpers of their own.
 
-use rallypoint_model::agent_io::{AgentItem, AgentOutput};
+use rallypoint_model::agent_io::{AgentItem, AgentOutput, FileAsk};
 use rallypoint_model::agent_offer::{
-    AgentCapabilities, ConversationOffer, NativeAgentUpdate, OfferChange, OfferedChoice, OfferedOption,
-    OfferedValue, Wanted,
+    AgentCapabilities, AuthMethod, ConversationOffer, NativeAgentUpdate, OfferChange, OfferedChoice,
+    OfferedOption, OfferedValue, Wanted,
 };
-use rallypoint_model::command::{Command, CreateTask};
+use rallypoint_model::command::{AgentService, Command, CreateTask};
 use rallypoint_model::ids::SessionId;
 use rallypoint_model::question::{Answer, AskField, AskForm, QuestionStatus};
 use rallypoint_model::refusal::RefusalCode;
@@ -131,9 +131,13 @@ fn a_model_that_the_agent_refuses_fails_the_run_before_its_prompt() {
 #[test]
 fn another_model_on_a_live_session_is_set_before_its_next_prompt() {
     let mut world = World::new();
-    let mut host = Host::ada(vec![vec![Verb::Ask("7"), Verb::Say("So far."), Verb::Stop("end_turn")], done()]);
+    let mut host =
+        Host::ada(vec![vec![Verb::Ask("7"), Verb::Say("So far."), Verb::Stop("end_turn")], done()]);
     host.offer = ConversationOffer {
-        models: Some(OfferedChoice { current: "small".to_owned(), values: models().options[0].values.clone() }),
+        models: Some(OfferedChoice {
+            current: "small".to_owned(),
+            values: models().options[0].values.clone(),
+        }),
         ..ConversationOffer::default()
     };
     host.checks = [rallypoint_model::task::EvidenceResult::Failed].into();
@@ -188,6 +192,77 @@ fn a_conversation_is_closed_before_its_process_is_ended_where_the_agent_knows_ho
             })
             .collect();
         assert_eq!(closed, expected);
+    }
+}
+
+#[test]
+fn a_way_to_log_in_is_taken_before_the_conversation_is_opened_where_the_agent_names_it() {
+    for (wanted, expected, story) in [
+        ("key", vec!["log in by key"], "done(proven), exit 0: goal completed"),
+        ("unknown", vec![], "done(proven), exit 0: goal completed"),
+        ("refused", vec!["log in by refused"], "waiting_on_user(login_needed), exit 3: goal failed"),
+    ] {
+        let mut world = World::new();
+        let mut host = Host::ada(vec![done()]);
+        let named = ["key", "refused"].map(|id| AuthMethod {
+            id: id.to_owned(),
+            name: format!("by {id}"),
+            kind: String::new(),
+        });
+        host.capabilities = AgentCapabilities { auth_methods: named.to_vec(), ..loads() };
+        let mut launch = agent("ada");
+        launch.auth_method = Some(wanted.to_owned());
+        launch.login_hint = String::new();
+        let id = world.create(CreateTask { agents: vec![launch], ..task(1) });
+        host.finish(&mut world, id);
+        assert_eq!(
+            (host.told, world.story(id)),
+            (expected.iter().map(|it| (*it).to_owned()).collect(), story.to_owned())
+        );
+        if wanted == "refused" {
+            let words = world.last_run(id).reason.as_ref().map(|reason| reason.words()).unwrap();
+            assert!(words.contains("these ways to log in: by key, by refused"), "{words}");
+        }
+    }
+}
+
+#[test]
+fn files_are_served_only_to_those_that_need_it_and_written_only_where_that_is_let_through() {
+    let read = FileAsk::Read { path: "/work/a".to_owned(), line: None, limit: None };
+    let write = |path: &str| FileAsk::Write { path: path.to_owned(), content: "x".to_owned() };
+    let inside = format!("{}/a", task(1).cwd);
+    let asked = |request: &str, ask: FileAsk| {
+        let request_id = request.to_owned();
+        Verb::Item(AgentItem::FileAsked { request_id, frame: LATER, ask })
+    };
+    for (services, expected) in [
+        (
+            vec![AgentService::Fs],
+            vec![
+                "fs/read_text_file /work/a None".to_owned(),
+                format!("fs/write_text_file {inside} None"),
+                "fs/write_text_file /etc/x Some(\"writing `/etc/x` is not let through without being asked for\")"
+                    .to_owned(),
+            ],
+        ),
+        (vec![], vec![]),
+    ] {
+        let mut world = World::new();
+        let mut turn =
+            vec![asked("1", read.clone()), asked("2", write(&inside)), asked("3", write("/etc/x"))];
+        turn.extend(done());
+        let mut host = Host::ada(vec![turn]);
+        let mut launch = agent("ada");
+        launch.services = services.clone();
+        let id = world.create(CreateTask { agents: vec![launch], ..task(1) });
+        host.finish(&mut world, id);
+        let told: Vec<String> = world.facts("generation.input").iter().filter_map(|event| match event {
+            rallypoint_model::event::Event::GenerationInput { input, .. } => told(input),
+            _ => None,
+        }).collect();
+        assert_eq!(told, expected);
+        let refused = world.facts("generation.noted").len();
+        assert_eq!(refused, if services.is_empty() { 3 } else { 0 });
     }
 }
 
@@ -277,12 +352,8 @@ fn a_cancel_reaches_the_helpers_that_can_be_cancelled() {
     if let Verb::Item(AgentItem::Output { output: AgentOutput::NativeAgent { update }, .. }) = &mut fixed {
         update.can_cancel = None;
     }
-    let mut host = Host::ada(vec![vec![
-        native("child", "running"),
-        native("over", "idle"),
-        fixed,
-        Verb::Say("…"),
-    ]]);
+    let mut host =
+        Host::ada(vec![vec![native("child", "running"), native("over", "idle"), fixed, Verb::Say("…")]]);
     host.on_cancel = OnCancel::Ignores;
     let id = world.create(task(1));
     host.work(&mut world);

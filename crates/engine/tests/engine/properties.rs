@@ -11,9 +11,9 @@ use rallypoint_model::session::{GenerationEnd, SpoolCursor};
 use rallypoint_model::task::{Criterion, CriterionCheck, Evidence, EvidenceResult};
 use uuid::Uuid;
 
+use crate::answers::loads;
 use crate::host::{Host, Verb, ask, call, said, tool_call};
 use crate::invariants::{Auditor, check_state, documents, replay};
-use crate::answers::loads;
 use crate::offers::{elicitation, offered};
 use crate::prompts::check_prompts;
 use crate::world::{World, agent, command_criterion, task};
@@ -175,10 +175,7 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
     let request = ["1", "2", "\"a\""][item.word as usize % 3].to_owned();
     match item.kind {
         0 => AgentItem::InputAccepted { seq },
-        1 => AgentItem::Initialized {
-            agent: text.to_owned(),
-            capabilities: loads(),
-        },
+        1 => AgentItem::Initialized { agent: text.to_owned(), capabilities: loads() },
         2 => AgentItem::SessionOpened { agent_session_id: text.to_owned(), raw: serde_json::Value::Null },
         3 | 4 => said(frame, text),
         5 => tool_call(frame, &request, ["pending", "completed", "failed", "new"][item.word as usize % 4]),

@@ -48,7 +48,8 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     // Secrets are known to the funnel before anything that could hold them is stored.
     shared.redactor.add(secrets.clone());
     shared.environments.keep(task_id, secrets);
-    let attachments = attachments::read(&input.attachments, &shared.config.limits, &shared.redactor.current())?;
+    let attachments =
+        attachments::read(&input.attachments, &shared.config.limits, &shared.redactor.current())?;
     let command = Command::CreateTask(CreateTask {
         task_id,
         idempotency_key: input.idempotency_key.clone(),
@@ -237,6 +238,8 @@ pub(super) fn resolve(
         trusts_resume: profile.trusts_resume,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
+        auth_method: profile.auth_method.clone(),
+        services: profile.services.clone(),
         stall_ms: profile.stall_ms.and_then(|limit| i64::try_from(limit).ok()),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
     };
@@ -260,6 +263,8 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         usage: UsageKind::PerTurn,
         trusts_load: false,
         trusts_resume: false,
+        auth_method: None,
+        services: Vec::new(),
         login_hint: None,
         install_hint: None,
         setup_timeout_ms: None,

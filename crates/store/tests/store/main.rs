@@ -7,10 +7,10 @@
     reason = "helpers of tests: a value that is not there is their finding"
 )]
 
-mod commits;
-mod faults;
 #[path = "../../../engine/tests/engine/answers.rs"]
 mod answers;
+mod commits;
+mod faults;
 #[path = "../../../engine/tests/engine/host.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
 mod host;

@@ -197,11 +197,17 @@ fn what_changes_an_offer_is_told_before_what_it_answers() {
     let opened = json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s",
         "modes": {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}]}}});
     let items = peer.items(&opened.to_string(), 1);
-    assert!(matches!(&*items, [AgentItem::Offered { frame: 1, .. }, AgentItem::SessionOpened { .. }]), "{items:?}");
+    assert!(
+        matches!(&*items, [AgentItem::Offered { frame: 1, .. }, AgentItem::SessionOpened { .. }]),
+        "{items:?}"
+    );
     let set = json!({"jsonrpc": "2.0", "id": 4, "result": {"configOptions": [{"id": "m", "name": "M",
         "type": "select", "currentValue": "x", "options": [{"value": "x", "name": "X"}]}]}});
     let items = peer.items(&set.to_string(), 2);
-    assert!(matches!(&*items, [AgentItem::Offered { .. }, AgentItem::RequestAnswered { seq: 4, .. }]), "{items:?}");
+    assert!(
+        matches!(&*items, [AgentItem::Offered { .. }, AgentItem::RequestAnswered { seq: 4, .. }]),
+        "{items:?}"
+    );
     let mode = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "current_mode_update", "currentModeId": "b"}}});
     let items = peer.items(&mode.to_string(), 3);
@@ -213,9 +219,7 @@ fn what_changes_an_offer_is_told_before_what_it_answers() {
 
 #[test]
 fn a_question_to_a_person_is_one_and_an_unknown_form_of_it_is_refused() {
-    let line = |params: Value| {
-        json!({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": params})
-    };
+    let line = |params: Value| json!({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": params});
     let known = line(json!({"sessionId": "s", "mode": "form", "message": "Which?",
         "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}));
     let AgentItem::ElicitationAsked { request_id, text, form, .. } = one(&known) else { panic!() };

@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn a_line_fills_in_what_the_form_has() {
         let field = |name: &str| AskField { name: name.to_owned(), ..AskField::default() };
-        let form = |names: &[&str]| AskForm { fields: names.iter().map(|name| field(name)).collect(), url: None };
+        let form =
+            |names: &[&str]| AskForm { fields: names.iter().map(|name| field(name)).collect(), url: None };
         let value = |value: Value| Some(Answer::Value { value });
         assert_eq!(understood(&form(&["a", "b"]), "a=1; b = two"), value(json!({"a": "1", "b": "two"})));
         assert_eq!(understood(&form(&["a", "b"]), "only words"), None);

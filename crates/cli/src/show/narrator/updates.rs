@@ -46,10 +46,8 @@ impl Updates {
             AgentOutput::NativeAgent { update } => {
                 let key = (generation, update.agent_session_id.clone());
                 let fresh = !self.helpers.contains_key(&key);
-                let helper = self
-                    .helpers
-                    .entry(key)
-                    .or_insert_with(|| NativeAgent::unknown(&update.agent_session_id));
+                let helper =
+                    self.helpers.entry(key).or_insert_with(|| NativeAgent::unknown(&update.agent_session_id));
                 let before = helper.state.clone();
                 helper.take(update);
                 let title = helper.title.as_deref().filter(|title| !title.is_empty());

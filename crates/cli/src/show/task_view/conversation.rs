@@ -84,14 +84,10 @@ mod tests {
     #[test]
     fn a_block_of_modes_is_shown_only_where_no_option_stands_for_it() {
         let values = |words: &[&str]| -> Vec<OfferedValue> {
-            words
-                .iter()
-                .map(|word| OfferedValue { value: (*word).to_owned(), name: String::new() })
-                .collect()
+            words.iter().map(|word| OfferedValue { value: (*word).to_owned(), name: String::new() }).collect()
         };
         let choice = || Some(OfferedChoice { current: "a".to_owned(), values: values(&["a", "b"]) });
-        let mut offer =
-            ConversationOffer { modes: choice(), models: choice(), options: vec![] };
+        let mut offer = ConversationOffer { modes: choice(), models: choice(), options: vec![] };
         let names = |offer: &ConversationOffer| -> Vec<String> {
             rows(offer).into_iter().map(|(name, now, values)| format!("{name}={now} of {values}")).collect()
         };
