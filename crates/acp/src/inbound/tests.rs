@@ -167,11 +167,11 @@ fn duplicates_and_unknown_answers_are_counted_and_mean_nothing() {
 
 #[test]
 fn other_requests_are_unknown_and_other_notifications_are_kept() {
-    let line = json!({"jsonrpc": "2.0", "id": "x", "method": "fs/read_text_file", "params": {"path": "/a"}});
+    let line = json!({"jsonrpc": "2.0", "id": "x", "method": "terminal/create", "params": {"path": "/a"}});
     let expected = AgentItem::UnknownRequest {
         request_id: "\"x\"".to_owned(),
         frame: 7,
-        method: "fs/read_text_file".to_owned(),
+        method: "terminal/create".to_owned(),
     };
     assert_eq!(one(&line), expected);
     let line = json!({"jsonrpc": "2.0", "method": "_auth/status_update", "params": {"authStatus": {"kind": "api_key"}}});

@@ -111,7 +111,9 @@ impl<I: BufRead, O: Write> Modern<I, O> {
                 self.session = format!("modern-{}", std::process::id());
                 self.note(&format!("session/new {}", self.session));
                 let mut opened = self.offer();
-                opened["sessionId"] = self.session.clone().into();
+                if let Some(members) = opened.as_object_mut() {
+                    members.insert("sessionId".to_owned(), self.session.clone().into());
+                }
                 self.answer(message, opened);
             }
             "session/resume" | "session/load" => {

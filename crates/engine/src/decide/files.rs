@@ -11,6 +11,7 @@ use rallypoint_model::question::ApprovalOption;
 
 use super::Deciding;
 use crate::permission::{Decision, standard};
+use crate::state::Generation;
 
 impl Deciding<'_, '_> {
     pub(crate) fn file_asked(&mut self, generation_id: GenerationId, request_id: &str, ask: &FileAsk) {
@@ -44,7 +45,7 @@ impl Deciding<'_, '_> {
         };
         let wanted = input(ask.clone(), refused);
         // What is journalled is cleaned of known secrets, and a file must not be written with holes.
-        let seq = self.state.generations.get(&generation_id).map_or(1, |generation| generation.next_seq());
+        let seq = self.state.generations.get(&generation_id).map_or(1, Generation::next_seq);
         let fact = Event::GenerationInput { generation_id, seq, input: wanted.clone(), run_id };
         if self.context.funnel.clean(fact.clone()) == fact {
             self.input(generation_id, wanted, run_id);

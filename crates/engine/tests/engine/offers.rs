@@ -228,7 +228,7 @@ fn a_way_to_log_in_is_taken_before_the_conversation_is_opened_where_the_agent_na
 
 #[test]
 fn files_are_served_only_to_those_that_need_it_and_written_only_where_that_is_let_through() {
-    let read = FileAsk::Read { path: "/work/a".to_owned(), line: None, limit: None };
+    let read = FileAsk::Read { path: "/srv/example/a".to_owned(), line: None, limit: None };
     let write = |path: &str| FileAsk::Write { path: path.to_owned(), content: "x".to_owned() };
     let inside = format!("{}/a", task(1).cwd);
     let asked = |request: &str, ask: FileAsk| {
@@ -239,7 +239,7 @@ fn files_are_served_only_to_those_that_need_it_and_written_only_where_that_is_le
         (
             vec![AgentService::Fs],
             vec![
-                "fs/read_text_file /work/a None".to_owned(),
+                "fs/read_text_file /srv/example/a None".to_owned(),
                 format!("fs/write_text_file {inside} None"),
                 "fs/write_text_file /etc/x Some(\"writing `/etc/x` is not let through without being asked for\")"
                     .to_owned(),
