@@ -33,9 +33,10 @@ pub(crate) async fn carry_out(
         }
         QuestionVerb::Answer { question, allow, decline, text, accept, option, field } => {
             let question_id = resolve::question(&client, &question).await?;
-            let answer = match field.is_empty() {
-                true => answer(allow, decline, text, accept, option)?,
-                false => Answer::Value { value: fields(field) },
+            let answer = if field.is_empty() {
+                answer(allow, decline, text, accept, option)?
+            } else {
+                Answer::Value { value: fields(field) }
             };
             let Empty {} =
                 client.call("question.answer", &AnswerInput { question_id, answer, by: person() }).await?;

@@ -15,10 +15,8 @@ pub(super) fn prompt(form: &AskForm) -> Vec<String> {
         .fields
         .iter()
         .map(|field| {
-            let what = match field.values.is_empty() {
-                true => field.kind.clone(),
-                false => field.values.join(", "),
-            };
+            let any = field.values.is_empty();
+            let what = if any { field.kind.clone() } else { field.values.join(", ") };
             let optional = if field.required { "" } else { ", may be left out" };
             crate::show::text::brief(&format!("  {}: {what}{optional}", field.name), super::COLUMNS)
         })
