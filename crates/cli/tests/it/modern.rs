@@ -279,3 +279,20 @@ fn files_of_the_work_folder_are_served_to_a_profile_that_needs_it_and_nothing_el
         assert_eq!(written.as_deref(), (services != "[]").then_some("written for it"));
     }
 }
+
+#[test]
+fn a_file_that_would_hold_a_known_secret_is_not_written_with_holes() {
+    // What the agent writes is what the variable holds.
+    let rally = Rally::new().with_variable("NEEDY_TOKEN", "written for it");
+    let argv: Vec<String> =
+        Rally::scenario("modern notes").split(' ').map(|word| format!("\"{word}\"")).collect();
+    let profile = format!("[profiles.needy]\nargv = [{}]\nservices = [\"fs\"]\n", argv.join(", "));
+    std::fs::write(rally.data.path().join("rally.toml"), profile).unwrap();
+    let arguments =
+        ["run", "do-files", "--agent", "needy", "--pass-env", "NEEDY_TOKEN", "--unchecked", "--json"];
+    let ended = rally.run(&arguments);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let text = said(&rally, &ended);
+    assert!(text.lines().nth(1).unwrap().contains("holds a secret"), "{text}");
+    assert!(!rally.path("made").exists() && !ended.out.contains("written for it"), "{}", ended.out);
+}
