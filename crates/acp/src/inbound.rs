@@ -11,7 +11,12 @@
 //! [`AgentItem`]: rallypoint_model::agent_io::AgentItem
 
 mod counts;
+mod elicitation;
+mod files;
+mod hello;
 mod lenient;
+mod native;
+mod offers;
 mod peer;
 mod tools;
 mod updates;

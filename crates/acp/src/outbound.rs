@@ -6,15 +6,27 @@
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock, Error, Implementation,
-    InitializeRequest, LoadSessionRequest, Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities,
-    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
-    SessionConfigValueId, SessionId, SetSessionConfigOptionRequest, SubagentCapabilities, TextContent,
+    AuthMethodId, AuthenticateRequest, BooleanConfigOptionCapabilities, CancelNotification,
+    ClientCapabilities, ClientSessionCapabilities, CloseSessionRequest, CompactionCapabilities, ContentBlock,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, Error,
+    FileSystemCapabilities, Implementation, InitializeRequest, LoadSessionRequest, Meta, NewSessionRequest,
+    NoticeCapabilities, PlanCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
+    ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
+    SessionConfigOptionsCapabilities, SessionConfigValueId, SessionId, SessionModeId,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, SubagentCapabilities, TextContent,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use rallypoint_model::agent_io::{AgentInput, PART_META_KEY, PromptBlock};
+use rallypoint_model::agent_io::{AgentInput, ElicitationAction, PART_META_KEY, PromptBlock};
+use rallypoint_model::command::AgentService;
+
+use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+
+pub use attachments::Contents;
+
+mod attachments;
 
 use crate::failures;
 
@@ -26,14 +38,54 @@ const CLIENT_NAME: &str = "rallypoint";
 /// The input's number is the request's id, so that an answer that arrives
 /// after a restart of ours still finds what it answers.
 pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
+    encode_with(input, seq, &Beside::default())
+}
+
+/// What a line needs besides its input.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Contents of the files that a prompt refers to.
+    pub contents: Contents,
+    /// What is done for the agent, for the hello.
+    pub services: Vec<AgentService>,
+    /// What became of a file that was to be read or written, for its answer.
+    pub file: Option<Result<Value, RpcError>>,
+}
+
+/// The same with what stands beside the input.
+pub fn encode_with(input: &AgentInput, seq: u64, beside: &Beside) -> Vec<u8> {
     match input {
-        AgentInput::Initialize => request(seq, "initialize", initialize()),
+        AgentInput::Initialize => request(seq, "initialize", initialize(&beside.services)),
+        AgentInput::Authenticate { method_id } => {
+            request(seq, "authenticate", AuthenticateRequest::new(AuthMethodId::new(method_id.as_str())))
+        }
+        AgentInput::ServeFile { request_id, refused, .. } => {
+            let not_done = || RpcError::new(INTERNAL_ERROR, "the file was not looked at");
+            let outcome = match (refused, &beside.file) {
+                (Some(why), _) => Err(RpcError::new(INVALID_PARAMS, why.as_str())),
+                (None, Some(outcome)) => outcome.clone(),
+                (None, None) => Err(not_done()),
+            };
+            let id = raw_id(request_id);
+            match outcome {
+                Ok(result) => line(&Answer { jsonrpc: "2.0", id: &id, result }),
+                Err(error) => line(&Refusal { jsonrpc: "2.0", id: &id, error: error.to_value() }),
+            }
+        }
         AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
         AgentInput::LoadSession { agent_session_id, cwd } => {
             request(seq, "session/load", LoadSessionRequest::new(session_id(agent_session_id), cwd))
         }
-        AgentInput::Prompt { agent_session_id, blocks } => {
-            let prompt = blocks.iter().map(content_block).collect();
+        AgentInput::ResumeSession { agent_session_id, cwd } => {
+            // Servers are left out when there are none, which this request allows.
+            request(seq, "session/resume", ResumeSessionRequest::new(session_id(agent_session_id), cwd))
+        }
+        AgentInput::CloseSession { agent_session_id } => {
+            request(seq, "session/close", CloseSessionRequest::new(session_id(agent_session_id)))
+        }
+        AgentInput::Prompt { agent_session_id, blocks, attachments } => {
+            let files = attachments.iter().map(|file| attachments::block(file, &beside.contents));
+            let prompt = blocks.iter().map(content_block).chain(files).collect();
             request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))
         }
         AgentInput::Cancel { agent_session_id } => {
@@ -53,29 +105,70 @@ pub fn encode(input: &AgentInput, seq: u64) -> Vec<u8> {
             error.message = format!("`{method}` is not served by this client");
             line(&Refusal { jsonrpc: "2.0", id: &raw_id(request_id), error })
         }
-        AgentInput::SetConfigOption { agent_session_id, config_id, value } => {
-            let params = SetSessionConfigOptionRequest::new(
-                session_id(agent_session_id),
-                config_id.clone(),
-                SessionConfigValueId::new(value.as_str()),
-            );
+        AgentInput::AnswerElicitation { request_id, action } => {
+            line(&Answer { jsonrpc: "2.0", id: &raw_id(request_id), result: elicitation_answer(action) })
+        }
+        AgentInput::SetConfigOption { agent_session_id, config_id, value, boolean } => {
+            let value = if *boolean {
+                SessionConfigOptionValue::Boolean { value: value == "true" }
+            } else {
+                SessionConfigValueId::new(value.as_str()).into()
+            };
+            let params =
+                SetSessionConfigOptionRequest::new(session_id(agent_session_id), config_id.clone(), value);
             request(seq, "session/set_config_option", params)
+        }
+        AgentInput::SetMode { agent_session_id, mode_id } => {
+            let params = SetSessionModeRequest::new(
+                session_id(agent_session_id),
+                SessionModeId::new(mode_id.as_str()),
+            );
+            request(seq, "session/set_mode", params)
+        }
+        AgentInput::SetModel { agent_session_id, model_id } => {
+            // Gone from the schema; agents that still offer a block of models take it.
+            let params = json!({"sessionId": agent_session_id, "modelId": model_id});
+            request(seq, "session/set_model", params)
         }
     }
 }
 
-/// File access and terminals are not advertised: they are optional, agents do
-/// their own work just as well, and the next protocol version removes them.
-fn initialize() -> InitializeRequest {
-    let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
+/// File access is advertised only to agents whose profile needs it, and
+/// terminals to none: they are optional, agents do their own work just as well,
+/// and the next protocol version removes them.
+fn initialize(services: &[AgentService]) -> InitializeRequest {
+    let options = SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
+    let session = ClientSessionCapabilities::new()
+        .notices(NoticeCapabilities::new())
+        .compaction(CompactionCapabilities::new())
+        .config_options(options);
+    let elicitation = ElicitationCapabilities::new()
+        .form(ElicitationFormCapabilities::new())
+        .url(ElicitationUrlCapabilities::new());
+    let fs = services.contains(&AgentService::Fs);
     let capabilities = ClientCapabilities::new()
+        .fs(FileSystemCapabilities::new().read_text_file(fs).write_text_file(fs))
         .session(session)
         .plan(PlanCapabilities::new())
+        .elicitation(elicitation)
         .subagents(SubagentCapabilities::new())
         .meta(failures::capability());
     InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(Implementation::new(CLIENT_NAME, env!("CARGO_PKG_VERSION")))
+}
+
+/// The content is our own map, checked against the form that was asked: the schema's type keeps no order and no numbers
+/// that it does not know.
+fn elicitation_answer(action: &ElicitationAction) -> Value {
+    match action {
+        ElicitationAction::Accept { content: Some(content) } => {
+            json!({"action": "accept", "content": content})
+        }
+        ElicitationAction::Accept { content: None } => json!({"action": "accept"}),
+        ElicitationAction::Decline => json!({"action": "decline"}),
+        ElicitationAction::Cancel => json!({"action": "cancel"}),
+    }
 }
 
 fn session_id(text: &str) -> SessionId {
@@ -111,10 +204,10 @@ struct Answer<'a, R> {
 }
 
 #[derive(Serialize)]
-struct Refusal<'a> {
+struct Refusal<'a, E> {
     jsonrpc: &'static str,
     id: &'a RawValue,
-    error: Error,
+    error: E,
 }
 
 fn request(seq: u64, method: &'static str, params: impl Serialize) -> Vec<u8> {

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use rallypoint_model::command::AgentService;
 use rallypoint_model::usage::UsageKind;
 
 mod environment;
@@ -59,6 +60,16 @@ pub struct Profile {
     /// Whether a conversation that it loads after a cut can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,
+    /// Whether the same holds for one that it resumes, that is opens without repeating its history.
+    #[serde(default)]
+    pub trusts_resume: bool,
+    /// The way to log in that it is told to take, by the id that it names; one that reads a key, never one that asks a
+    /// person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_method: Option<String>,
+    /// What is done for it: `fs` reads and writes text files of the work folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<AgentService>,
     /// What a person does when it wants a login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login_hint: Option<String>,

@@ -16,6 +16,7 @@ use crate::{complain, usage};
 
 mod accounts;
 mod memory;
+mod modern;
 mod odd_frames;
 mod quirks;
 mod turns;
@@ -74,6 +75,8 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("works-on", "goes on after its answer, for a conversation of its own making"),
     ("accounts", "MODEL: counts tokens and money over its whole conversation"),
     ("apologises", "ends its turn well, with a provider's failure as its words"),
+    ("modern", "FILE: offers options, resumes and closes, and does what `do-…` in its goal says"),
+    ("older", "FILE: the same with modes and models from before there were options"),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 
@@ -90,6 +93,13 @@ pub(crate) fn serve(args: &[String], input: impl BufRead, output: impl Write + S
             ExitCode::from(3)
         }
         "ignores-term" => ignores_term(),
+        "modern" | "older" => match args.first() {
+            Some(notes) => {
+                let age = if name == "modern" { modern::Age::Modern } else { modern::Age::Older };
+                modern::serve(age, notes.into(), input, output)
+            }
+            None => usage(&format!("scenario `{name}` needs a file")),
+        },
         name => match ScenarioAgent::from_args(name, args) {
             Ok(agent) => with_server(agent, input, output),
             Err(message) => usage(&message),

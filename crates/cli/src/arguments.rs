@@ -9,6 +9,7 @@ use crate::duration::Milliseconds;
 
 pub(crate) mod rooms;
 pub(crate) mod trees;
+pub(crate) mod wanted;
 
 /// Sends agents out to work and brings every result back to the room that asked.
 #[derive(Debug, Parser)]
@@ -78,7 +79,7 @@ pub(crate) enum Verb {
     Demo(DemoArguments),
 }
 
-fn option_pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn option_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((id, value)) if !id.trim().is_empty() => Ok((id.trim().to_owned(), value.to_owned())),
         _ => Err("write it as `ID=VALUE`".to_owned()),
@@ -104,6 +105,11 @@ pub(crate) struct RunArguments {
     /// Option of the agent's conversation, such as its mode or model; may be repeated
     #[arg(long, value_name = "ID=VALUE", value_parser = option_pair)]
     pub(crate) set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) wanted: wanted::WantedArguments,
+    /// File that goes with the goal, a picture too; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
     /// Work folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -220,6 +226,18 @@ pub(crate) enum TaskVerb {
         /// Session id, or a part of it that no other session of the latest tasks has
         session: String,
     },
+    /// Want another mode, model, thought level or option of a sub-agent, from its next prompt on
+    #[command(group = clap::ArgGroup::new("what").required(true).multiple(true)
+        .args(["model", "mode", "thinking", "set"]))]
+    Set {
+        /// Session id, or a part of it that no other session of the latest tasks has
+        session: String,
+        #[command(flatten)]
+        wanted: wanted::WantedArguments,
+        /// Option of the agent's conversation; may be repeated
+        #[arg(long, value_name = "ID=VALUE", value_parser = option_pair)]
+        set: Vec<(String, String)>,
+    },
     /// Say something to a sub-agent
     Send {
         /// Session id, or a part of it that no other session of the latest tasks has
@@ -276,7 +294,7 @@ pub(crate) enum QuestionVerb {
     List,
     /// Answer a question, once
     #[command(group = clap::ArgGroup::new("answer").required(true)
-        .args(["allow", "decline", "text", "accept", "option"]))]
+        .args(["allow", "decline", "text", "accept", "option", "field"]))]
     Answer {
         /// Id, or a part of it that no other question has
         question: String,
@@ -295,6 +313,9 @@ pub(crate) enum QuestionVerb {
         /// Take this option
         #[arg(long, value_name = "ID")]
         option: Option<String>,
+        /// Value of a field of a form; may be repeated
+        #[arg(long, value_name = "NAME=VALUE", value_parser = option_pair)]
+        field: Vec<(String, String)>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use rallypoint_model::question::Answer;
 use rallypoint_ops::types::{AnswerInput, Empty, ListQuestionsInput, QuestionList};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::QuestionVerb;
 use crate::autostart::Connector;
@@ -31,9 +31,13 @@ pub(crate) async fn carry_out(
                 }
             }
         }
-        QuestionVerb::Answer { question, allow, decline, text, accept, option } => {
+        QuestionVerb::Answer { question, allow, decline, text, accept, option, field } => {
             let question_id = resolve::question(&client, &question).await?;
-            let answer = answer(allow, decline, text, accept, option)?;
+            let answer = if field.is_empty() {
+                answer(allow, decline, text, accept, option)?
+            } else {
+                Answer::Value { value: fields(field) }
+            };
             let Empty {} =
                 client.call("question.answer", &AnswerInput { question_id, answer, by: person() }).await?;
             if output.is_json() {
@@ -44,6 +48,11 @@ pub(crate) async fn carry_out(
         }
     }
     Ok(0)
+}
+
+/// Typed values by the name of their field; what each has to be is known where the form is.
+fn fields(typed: Vec<(String, String)>) -> Value {
+    typed.into_iter().map(|(name, value)| (name, Value::String(value))).collect()
 }
 
 /// The one of them that was given; the definition of the arguments sees to it that it is one.

@@ -7,8 +7,8 @@ use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::retention::DeleteMode;
 use rallypoint_ops::types::{
-    Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput, SendInput, TaskPage,
-    TaskRef, TaskView,
+    ConfigureInput, Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput,
+    SendInput, TaskPage, TaskRef, TaskView,
 };
 use serde_json::json;
 
@@ -73,6 +73,18 @@ pub(crate) async fn carry_out(
             let input = OverrideTaskInput { task_id, passed: accept, by, reason };
             let view: TaskView = client.call("task.override", &input).await?;
             steered(&view, if accept { "its result is accepted" } else { "its result is rejected" }, output)
+        }
+        TaskVerb::Set { session, wanted, set } => {
+            let session_id = resolve::session(&client, &session).await?;
+            let config = set.into_iter().collect();
+            let input = ConfigureInput { session_id, wanted: wanted.wanted(), config, by: person() };
+            let Empty {} = client.call("session.configure", &input).await?;
+            if output.is_json() {
+                output.json(&json!({ "sessionId": session_id }))?;
+            } else {
+                output.line(&format!("session {session_id} gets it before its next prompt"))?;
+            }
+            Ok(0)
         }
         TaskVerb::Send { session, text } => {
             let session_id = resolve::session(&client, &session).await?;

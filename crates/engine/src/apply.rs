@@ -6,6 +6,7 @@
 mod archive;
 mod delivery;
 mod generation;
+mod native;
 mod room;
 mod run;
 mod task;
@@ -116,6 +117,9 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::RunEnded { .. }
         | Event::TurnPlanned { .. }
         | Event::TurnActionDone { .. } => run::run_event(state, record, changes),
+        Event::SessionOffered { .. } | Event::SessionConfigured { .. } => {
+            native::session_event(state, record, changes);
+        }
         Event::GenerationStarted { .. }
         | Event::GenerationMoved { .. }
         | Event::GenerationInitialized { .. }

@@ -9,15 +9,19 @@
 mod advance;
 mod agent;
 pub mod archive;
+mod attachments;
 mod children;
 mod deadline;
 mod delivery;
 mod delivery_end;
+mod elicitation;
+mod files;
 mod generation;
 mod question;
 mod room;
 mod run_end;
 mod session;
+mod settings;
 mod spawn;
 mod stop;
 mod task;
@@ -160,6 +164,9 @@ impl Deciding<'_, '_> {
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),
             Command::RetryTask { task_id, by, text } => self.retry_task(*task_id, by, text.as_deref()),
             Command::SendToSession { session_id, text, by } => self.send_to_session(*session_id, text, by),
+            Command::ConfigureSession { session_id, wanted, config, by } => {
+                self.configure_session(*session_id, wanted, config, by)
+            }
             Command::AnswerQuestion { question_id, answer, by } => {
                 self.answer_question(*question_id, answer, by)
             }

@@ -151,7 +151,10 @@ fn blocked_words(state: &State, task: &Task, label: &str) -> String {
     let questions: Vec<String> = state
         .open_questions(task.id)
         .map(|question| match &question.question {
-            QuestionKind::Ask { text } => {
+            QuestionKind::Ask { text, form: Some(form) } => {
+                format!("{text}\n{}", crate::form::how_to_answer(form, &question.id.to_string()))
+            }
+            QuestionKind::Ask { text, form: None } => {
                 format!("{text}\nAnswer with `rally question answer {} --text \"…\"`.", question.id)
             }
             QuestionKind::Approval { title, .. } => {

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rallypoint_model::admission::{Budget, Priority};
 use rallypoint_model::agent_io::{AgentInput, PromptBlock};
+use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer, NativeAgent};
+use rallypoint_model::attachment::Attachment;
 use rallypoint_model::channel::{ChannelFacts, Conversation};
 use rallypoint_model::command::{Acceptance, AgentLaunch};
 use rallypoint_model::completion::CompletionReport;
@@ -259,6 +261,9 @@ pub struct Task {
     /// What its runs may use together.
     #[serde(default)]
     pub budget: Budget,
+    /// Files that go with its goal.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
     /// Trees of it that are being ended, oldest first.
     #[serde(default)]
     pub stops: Vec<TreeStop>,
@@ -351,6 +356,18 @@ pub struct Session {
     pub agent_session_id: Option<String>,
     /// Whether the agent said that it can open conversations again.
     pub can_load: bool,
+    /// Whether it said that it can do so without their history.
+    #[serde(default)]
+    pub can_resume: bool,
+    /// What the agent offers to set in its conversation, once it said so.
+    #[serde(default)]
+    pub offer: Option<ConversationOffer>,
+    /// The process that said so last.
+    #[serde(default)]
+    pub offered_by: Option<GenerationId>,
+    /// Conversations that the agent opened for helpers of its own, in the order they were announced.
+    #[serde(default)]
+    pub native_agents: Vec<NativeAgent>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was put out of sight, with its task.
@@ -522,6 +539,9 @@ pub struct InputEntry {
     /// Whether an option was answered.
     #[serde(default)]
     pub answered: bool,
+    /// What it sets, as the key of [`crate::settings::Setting`].
+    #[serde(default)]
+    pub setting_id: Option<String>,
 }
 
 /// Kind of an input.
@@ -530,6 +550,8 @@ pub struct InputEntry {
 pub enum InputKind {
     /// Hello.
     Initialize,
+    /// Log in.
+    Authenticate,
     /// Open a conversation.
     NewSession,
     /// Open an earlier conversation.
@@ -538,6 +560,8 @@ pub enum InputKind {
     Prompt,
     /// Set an option; a prompt waits for the answer.
     Option,
+    /// End the conversation; the process is ended either way.
+    Close,
     /// Anything that expects no answer, or whose answer changes nothing.
     Other,
 }
@@ -566,6 +590,12 @@ pub struct Generation {
     pub cleaned: Option<Cleaned>,
     /// Agent requests that were already taken in, by their raw id.
     pub seen_requests: BTreeSet<String>,
+    /// What it said about itself, without the raw answer.
+    #[serde(default)]
+    pub capabilities: AgentCapabilities,
+    /// What was set in its conversation, each once.
+    #[serde(default)]
+    pub set: Vec<SetValue>,
     /// Lines that were no frames.
     pub junk_lines: u64,
     /// Tail of its error output. Operational.
@@ -577,6 +607,16 @@ pub struct Generation {
     /// When its spool last brought something. Operational.
     #[serde(skip)]
     pub last_report_at: Timestamp,
+}
+
+/// Something that was set in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetValue {
+    /// Key of the [`crate::settings::Setting`].
+    pub setting_id: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// What was left of a generation.

@@ -8,7 +8,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::question::ApprovalOption;
+use crate::agent_offer::{AgentCapabilities, NativeAgentUpdate, OfferChange};
+use crate::attachment::PromptAttachment;
+use crate::question::{ApprovalOption, AskForm};
 use crate::session::SpoolCursor;
 use crate::usage::TokenCounts;
 
@@ -63,6 +65,11 @@ pub struct PromptBlock {
 pub enum AgentInput {
     /// Protocol hello.
     Initialize,
+    /// Log in by a way that the agent named.
+    Authenticate {
+        /// Id of the way.
+        method_id: String,
+    },
     /// Open a conversation in this folder.
     NewSession {
         /// Absolute path.
@@ -75,12 +82,27 @@ pub enum AgentInput {
         /// Absolute path.
         cwd: String,
     },
+    /// Open an earlier conversation again, without its history.
+    ResumeSession {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// Absolute path.
+        cwd: String,
+    },
+    /// End the conversation.
+    CloseSession {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+    },
     /// A prompt in the open conversation.
     Prompt {
         /// Agent's id of the conversation.
         agent_session_id: String,
         /// The blocks.
         blocks: Vec<PromptBlock>,
+        /// Files that go with them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<PromptAttachment>,
     },
     /// Cancel the open prompt (a notification).
     Cancel {
@@ -94,12 +116,29 @@ pub enum AgentInput {
         /// The option taken; `None` answers `cancelled`.
         option_id: Option<String>,
     },
+    /// Read or write a file for an agent and answer it.
+    ServeFile {
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// What it asks for.
+        ask: FileAsk,
+        /// Why not, when it is refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+    },
     /// Answer a request that we do not serve with -32601.
     RefuseMethod {
         /// The agent's JSON-RPC id, raw JSON text.
         request_id: String,
         /// The method.
         method: String,
+    },
+    /// Answer what an agent asked a person.
+    AnswerElicitation {
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// What the person did.
+        action: ElicitationAction,
     },
     /// Set a mode or another option of the conversation.
     SetConfigOption {
@@ -109,7 +148,78 @@ pub enum AgentInput {
         config_id: String,
         /// Its new value.
         value: String,
+        /// Whether the option is on or off, and the value is `true` or `false`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        boolean: bool,
     },
+    /// Set a mode that is offered as such.
+    SetMode {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// The mode.
+        mode_id: String,
+    },
+    /// Set a model that is offered as such, as agents do that know no options.
+    SetModel {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// The model.
+        model_id: String,
+    },
+}
+
+/// A file that an agent wants to read or write through us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FileAsk {
+    /// Read text.
+    Read {
+        /// Absolute path.
+        path: String,
+        /// First line, from 1; the first when absent.
+        line: Option<u64>,
+        /// Lines at most; all when absent.
+        limit: Option<u64>,
+    },
+    /// Write text.
+    Write {
+        /// Absolute path.
+        path: String,
+        /// All of it.
+        content: String,
+    },
+}
+
+impl FileAsk {
+    /// Its method in the protocol.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "fs/read_text_file",
+            Self::Write { .. } => "fs/write_text_file",
+        }
+    }
+
+    /// The path.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Read { path, .. } | Self::Write { path, .. } => path,
+        }
+    }
+}
+
+/// What a person did with a question of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum ElicitationAction {
+    /// Answered it.
+    Accept {
+        /// Values by the name of their field; absent where nothing is to be filled in.
+        content: Option<serde_json::Map<String, Value>>,
+    },
+    /// Said no.
+    Decline,
+    /// Neither: the turn that asked is being ended.
+    Cancel,
 }
 
 /// A tool call as far as one frame describes it.
@@ -167,6 +277,79 @@ pub enum AgentOutput {
         /// Its entries, raw.
         entries: Value,
     },
+    /// A plan is no longer followed.
+    PlanRemoved {
+        /// Its id.
+        plan_id: String,
+    },
+    /// What a person said, repeated by the agent.
+    UserMessage {
+        /// The text.
+        text: String,
+    },
+    /// Something for a person that is no part of the answer.
+    Notice {
+        /// `info`, `warning`, `error` or another word.
+        severity: String,
+        /// One line.
+        title: String,
+        /// More of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+    },
+    /// The agent shortens its memory of the conversation.
+    Compaction {
+        /// Its id.
+        compaction_id: String,
+        /// `in_progress`, `completed`, `failed`, `cancelled` or another word.
+        status: String,
+        /// The summary that takes the place of what was, when it is said whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// More of the summary of a shortened memory.
+    CompactionSummary {
+        /// Id of the shortening.
+        compaction_id: String,
+        /// The text.
+        text: String,
+    },
+    /// The agent has a helper of its own, in another conversation over the same connection.
+    NativeAgent {
+        /// What is said of it.
+        update: NativeAgentUpdate,
+    },
+    /// Something that conversations of an agent and its helpers say to each other.
+    SessionMessage {
+        /// Its id; several frames may belong to one message.
+        message_id: String,
+        /// Who says it: the agent's id of a conversation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        /// To whom.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recipient: Option<String>,
+        /// The text, or more of it.
+        text: String,
+    },
+    /// Another mode holds.
+    Mode {
+        /// Its id.
+        mode_id: String,
+    },
+    /// The conversation got a title.
+    Title {
+        /// The title.
+        title: String,
+    },
+    /// Commands that the agent knows.
+    Commands {
+        /// Their names.
+        names: Vec<String>,
+    },
     /// Context fill or cost in mid-turn, raw.
     Usage {
         /// As it came.
@@ -194,10 +377,17 @@ pub enum AgentItem {
     Initialized {
         /// Name and version, when given.
         agent: String,
-        /// Whether it can load earlier sessions.
-        load_session: bool,
-        /// The answer, raw.
-        raw: Value,
+        /// What it said about itself.
+        capabilities: AgentCapabilities,
+    },
+    /// The agent said what can be set in a conversation, or that something was.
+    Offered {
+        /// Frame number.
+        frame: u64,
+        /// Agent's id of the conversation, when it said one.
+        agent_session_id: Option<String>,
+        /// What is new.
+        change: OfferChange,
     },
     /// The agent opened the conversation.
     SessionOpened {
@@ -234,6 +424,26 @@ pub enum AgentItem {
         call: ToolCallView,
         /// The choices.
         options: Vec<ApprovalOption>,
+    },
+    /// The agent asks a person something.
+    ElicitationAsked {
+        /// Its JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Frame number.
+        frame: u64,
+        /// What it asks.
+        text: String,
+        /// What is to be filled in or opened.
+        form: AskForm,
+    },
+    /// The agent wants a file to be read or written.
+    FileAsked {
+        /// Its JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Frame number.
+        frame: u64,
+        /// What it asks for.
+        ask: FileAsk,
     },
     /// The agent answered a prompt.
     PromptAnswered {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
+use crate::agent_offer::Wanted;
+use crate::attachment::NewAttachment;
 use crate::channel::Conversation;
 use crate::delivery::SinkAnswer;
 use crate::ids::{
@@ -36,13 +38,25 @@ pub struct AgentLaunch {
     /// Options of its conversation that are set before its first prompt: id, value.
     #[serde(default)]
     pub config: Vec<(String, String)>,
+    /// Mode, model and how much to think; what the agent does not offer fails the run before its prompt.
+    #[serde(default, skip_serializing_if = "Wanted::is_empty")]
+    pub wanted: Wanted,
     /// Whether a conversation that it opens again can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,
+    /// Whether the same holds for one that it opens again without repeating its history.
+    #[serde(default)]
+    pub trusts_resume: bool,
     /// How the agent counts tokens.
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.
     pub login_hint: String,
+    /// The way to log in that it is told to take, where it names it; none that asks a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_method: Option<String>,
+    /// What is done for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<AgentService>,
     /// Silence that is told as suspicious; the general limit when absent.
     #[serde(default)]
     pub stall_ms: Option<i64>,
@@ -68,6 +82,14 @@ pub enum AgentChoice {
     OnlyReady,
     /// It is the only one that is installed; no login of it shows.
     OnlyInstalled,
+}
+
+/// Something that is done for an agent which can't do it itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentService {
+    /// Text files of the work folder are read and written.
+    Fs,
 }
 
 /// What happens to a task without a verdict of its own.
@@ -117,6 +139,9 @@ pub struct CreateTask {
     /// The platform's id of the message that asks, so that replies can name it.
     #[serde(default)]
     pub platform_message_id: Option<String>,
+    /// Files that go with its goal.
+    #[serde(default)]
+    pub attachments: Vec<NewAttachment>,
 }
 
 /// Make a room.
@@ -257,6 +282,17 @@ pub enum Command {
         /// The words.
         text: String,
         /// Who says it.
+        by: String,
+    },
+    /// Want another mode, model, thought level or option of a session; set before its next prompt.
+    ConfigureSession {
+        /// Which.
+        session_id: SessionId,
+        /// Mode, model, thought level; what is absent stays.
+        wanted: Wanted,
+        /// Options by id; those that are not named stay.
+        config: Vec<(String, String)>,
+        /// Who asks.
         by: String,
     },
     /// Answer an open question.

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::{Budget, Priority};
 use crate::agent_io::{AgentInput, AgentOutput, PromptBlock};
+use crate::agent_offer::{AgentCapabilities, ConversationOffer, Wanted};
+use crate::attachment::Attachment;
 use crate::channel::Conversation;
 use crate::command::{Acceptance, AgentLaunch};
 use crate::completion::CompletionReport;
@@ -257,6 +259,9 @@ pub enum Event {
         /// The platform's id of the message that asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platform_message_id: Option<String>,
+        /// Files that go with its goal.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// A task moved, through its table.
     #[serde(rename = "task.status_changed")]
@@ -443,6 +448,28 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
     },
+    /// An agent said what can be set in the conversation of a session, and how that stands.
+    #[serde(rename = "session.offered")]
+    SessionOffered {
+        /// Which.
+        session_id: SessionId,
+        /// The process that said so.
+        generation_id: GenerationId,
+        /// All of it, as it stands now.
+        offer: ConversationOffer,
+    },
+    /// Something else is wanted of a session from its next prompt on.
+    #[serde(rename = "session.configured")]
+    SessionConfigured {
+        /// Which.
+        session_id: SessionId,
+        /// Mode, model, thought level, as wanted now.
+        wanted: Wanted,
+        /// Options by id, as wanted now.
+        config: Vec<(String, String)>,
+        /// Who asked.
+        by: String,
+    },
     /// A run was accepted.
     #[serde(rename = "run.queued")]
     RunQueued {
@@ -563,6 +590,9 @@ pub enum Event {
         agent: String,
         /// Whether it can open earlier conversations again.
         load_session: bool,
+        /// What it said about itself.
+        #[serde(default)]
+        capabilities: AgentCapabilities,
     },
     /// An earlier conversation could not be opened again.
     #[serde(rename = "generation.load_failed")]
@@ -708,6 +738,8 @@ impl Event {
             Self::QuestionExtended { .. } => "question.extended",
             Self::QuestionClosed { .. } => "question.closed",
             Self::SessionCreated { .. } => "session.created",
+            Self::SessionOffered { .. } => "session.offered",
+            Self::SessionConfigured { .. } => "session.configured",
             Self::RunQueued { .. } => "run.queued",
             Self::RunMoved { .. } => "run.moved",
             Self::RunAnswered { .. } => "run.answered",

@@ -8,6 +8,8 @@
 
 pub mod admission;
 pub mod agent_io;
+pub mod agent_offer;
+pub mod attachment;
 pub mod channel;
 pub mod command;
 pub mod completion;

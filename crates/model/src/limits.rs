@@ -48,6 +48,12 @@ pub struct Limits {
     pub verify_timeout_ms: i64,
     /// Longest line of an agent in bytes.
     pub line_bytes: usize,
+    /// Files that may go with one task.
+    pub attachments: u32,
+    /// Longest of them in bytes.
+    pub attachment_bytes: u64,
+    /// Longest file in bytes that is read or written for an agent.
+    pub served_file_bytes: u64,
     /// Lines without a frame before an agent counts as garbled.
     pub junk_lines: u64,
     /// Longest text of a room message in bytes.
@@ -103,6 +109,9 @@ impl Default for Limits {
             stop_grace_ms: 10_000,
             verify_timeout_ms: 600_000,
             line_bytes: 16 * 1024 * 1024,
+            attachments: 16,
+            attachment_bytes: 4 * 1024 * 1024,
+            served_file_bytes: 4 * 1024 * 1024,
             junk_lines: 10_000,
             message_head_bytes: 16 * 1024,
             spool_max_bytes: 1024 * 1024 * 1024,

@@ -20,12 +20,49 @@ pub enum QuestionKind {
     Ask {
         /// The question.
         text: String,
+        /// What is to be filled in or opened; absent where words are the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        form: Option<AskForm>,
     },
     /// A person accepts or rejects a result.
     Acceptance {
         /// What the person is asked.
         text: String,
     },
+}
+
+/// What a person is to fill in, or where to go.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AskForm {
+    /// Fields to be filled in, in the agent's order.
+    pub fields: Vec<AskField>,
+    /// An address for the person, which is shown and never opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// One field of a form.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AskField {
+    /// Its name in the answer.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether it has to be filled in.
+    pub required: bool,
+    /// `string`, `number`, `integer`, `boolean`, `array` or a word that is not known here.
+    pub kind: String,
+    /// What it takes; empty where anything of its kind is.
+    pub values: Vec<String>,
+    /// Its schema as it came.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub raw: Value,
 }
 
 /// One choice of an approval.

@@ -197,6 +197,11 @@ pub enum OutcomeReason {
         /// What the profile advises.
         hint: String,
     },
+    /// What is wanted of the conversation is not offered, or was refused; the prompt was not given.
+    NotOffered {
+        /// What, and what is offered.
+        message: String,
+    },
     /// The agent process ended before it answered.
     AgentExited {
         /// Exit code, when it had one.
@@ -294,7 +299,9 @@ impl OutcomeReason {
                 format!("the time limit `{limit}` of {} s was reached", limit_ms.saturating_add(999) / 1000)
             }
             Self::StopAsked { by } => format!("stopped by {by}"),
-            Self::Recovery { message } | Self::Garbled { message } => message.clone(),
+            Self::Recovery { message } | Self::Garbled { message } | Self::NotOffered { message } => {
+                message.clone()
+            }
             Self::Cap { cap } => format!("the round-trip cap of {cap} was reached"),
             Self::Budget { limit, used, cap } if limit == "budget.cost" => {
                 format!("the task's limit `{limit}` is used up ({}/{})", decimal(*used), decimal(*cap))

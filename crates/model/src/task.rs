@@ -258,6 +258,9 @@ pub struct AgentRequest {
     /// Options of its conversation, such as its mode or model, by id; they win over those of its profile.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub config: std::collections::BTreeMap<String, String>,
+    /// Mode, model and how much to think; what the agent does not offer fails the run before its prompt.
+    #[serde(default, skip_serializing_if = "crate::agent_offer::Wanted::is_empty")]
+    pub wanted: crate::agent_offer::Wanted,
 }
 
 /// A run's claim at its end, parsed from its completion report.

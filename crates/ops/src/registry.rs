@@ -122,6 +122,8 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/sessions/{sessionId}/send", Some("task send"), Body, types::SendInput => types::Empty),
     operation!("usage.get", "Add up what runs used", Viewer, false,
         Get "/v1/usage", Some("usage"), Body, types::UsageInput => types::UsageTotals),
+    operation!("session.configure", "Want another mode, model, thought level or option of a sub-agent", Operator, false,
+        Post "/v1/sessions/{sessionId}/configure", Some("task set"), Body, types::ConfigureInput => types::Empty),
     operation!("question.list", "List what waits for an answer", Viewer, false,
         Get "/v1/questions", Some("question list"), Body, types::ListQuestionsInput => types::QuestionList),
     operation!("question.answer", "Answer a question, once", Operator, false,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rallypoint_model::agent_offer::Wanted;
 use rallypoint_model::ids::{RunId, SessionId, TaskId};
 use rallypoint_model::run::RunOutcome;
 use rallypoint_model::task::AgentRequest;
@@ -32,6 +33,9 @@ pub struct SpawnInput {
     /// Options of its conversation, by id; they win over those of its profile.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
+    /// Mode, model and thought level that are wanted of it.
+    #[serde(default, skip_serializing_if = "Wanted::is_empty")]
+    pub wanted: Wanted,
     /// The sub-agent that it works for; the task itself when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
@@ -54,6 +58,7 @@ impl SpawnInput {
             program: None,
             pass_env: self.pass_env.clone(),
             config: self.config.clone(),
+            wanted: self.wanted.clone(),
         }
     }
 }

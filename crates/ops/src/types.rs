@@ -1,11 +1,14 @@
 //! Input and output types of the operations. Wire form: camelCase.
 
+mod configure;
 mod retention;
 mod usage;
 
 use std::collections::BTreeMap;
 
 use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer, NativeAgent, Wanted};
+use rallypoint_model::attachment::Attachment;
 use rallypoint_model::channel::Conversation;
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::event::ResultRef;
@@ -23,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::trees::StopView;
 
+pub use configure::{AttachmentInput, ConfigureInput};
 pub use retention::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TranscriptView};
 pub use usage::{ModelUsage, UsageInput, UsageTotals};
 
@@ -105,6 +109,9 @@ pub struct CreateTaskInput {
     /// What the task's runs may use together; no limit when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Files that go with the goal: their content as a picture or a resource where an agent takes it, else their address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachmentInput>,
     /// Same key, same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -276,6 +283,18 @@ pub struct SessionView {
     /// How full its context was when it last said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextFill>,
+    /// The agent's id of its conversation, as long as it may be opened again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session_id: Option<String>,
+    /// What the agent offers to set, and how that stands; absent while it said nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<ConversationOffer>,
+    /// Mode, model and thought level that are wanted of it.
+    #[serde(default, skip_serializing_if = "Wanted::is_empty")]
+    pub wanted: Wanted,
+    /// Helpers that the agent has of its own, in conversations over the same connection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub native_agents: Vec<NativeAgent>,
 }
 
 /// An agent process.
@@ -288,6 +307,9 @@ pub struct GenerationView {
     pub status: GenerationStatus,
     /// Frames understood.
     pub frames: u64,
+    /// What it said about itself; the raw answer stands in its event.
+    #[serde(default)]
+    pub capabilities: AgentCapabilities,
 }
 
 /// A run.
@@ -374,6 +396,9 @@ pub struct TaskView {
     pub budget: Budget,
     /// What its runs used together.
     pub used: UsageTotals,
+    /// Files that went with its goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     /// The tree of it that is being ended, or was ended last.
     #[serde(default)]
     pub last_stop: Option<StopView>,

@@ -10,9 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rallypoint_acp::inbound::{OpenRequest, Peer, PeerState};
-use rallypoint_acp::outbound::encode;
+use rallypoint_acp::outbound::{Beside, Contents, encode_with};
+use rallypoint_acp::rpc::{INTERNAL_ERROR, RpcError};
 use rallypoint_engine::due::Attendance;
 use rallypoint_engine::state::InputKind;
+use rallypoint_model::agent_io::AgentInput;
+use rallypoint_model::attachment::AttachmentForm;
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::ids::{GenerationId, TaskId};
 use rallypoint_model::limits::Limits;
@@ -32,8 +35,10 @@ use tokio::time::sleep;
 use crate::channels::Channels;
 use crate::decider::Decider;
 use crate::faults::Faults;
+use crate::file_service;
 use crate::folders::Folders;
 use crate::funnel::SharedRedactor;
+use crate::journal_reader::Readers;
 use crate::launches::Environments;
 use crate::resend;
 use crate::spool_items::SpoolItems;
@@ -48,6 +53,8 @@ const INPUT_PAUSE: Duration = Duration::from_millis(200);
 const ATTACH_ATTEMPTS: u32 = 40;
 /// Pause between them.
 const ATTACH_PAUSE: Duration = Duration::from_millis(150);
+/// Time an agent has to answer that it closed its conversation; its input is closed then, whatever it did.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// Time an agent has to leave after its input was closed.
 const EOF_GRACE: Duration = Duration::from_secs(2);
 /// How often the spool is looked at although the bell did not ring.
@@ -68,6 +75,7 @@ pub(crate) struct Attending {
     pub(crate) retention: Arc<Retention>,
     pub(crate) exports: mpsc::UnboundedSender<TaskId>,
     pub(crate) channels: Channels,
+    pub(crate) readers: Readers,
 }
 
 /// How an attendance ends.
@@ -288,13 +296,11 @@ async fn work(
         sending.sent = seq;
     }
     let mut stopping: Option<Stopping> = None;
+    let mut close_until: Option<Instant> = None;
     let mut bell = handle.doorbell();
     loop {
         let attendance = wanted.borrow_and_update().clone();
-        sending.send(&handle, &attendance, &mut reading.items).await;
-        if attendance.status == GenerationStatus::Stopping && stopping.is_none() {
-            stopping = Some(Stopping::begin(&handle, attached.started.is_some()).await);
-        }
+        sending.send(shared, &handle, &attendance, &mut reading.items).await;
         let ring = *bell.borrow_and_update();
         if !reading.pump(shared).await {
             return End::LetGo;
@@ -308,6 +314,12 @@ async fn work(
         }
         if ring.closed {
             return End::Reattach;
+        }
+        if attendance.status == GenerationStatus::Stopping && stopping.is_none() {
+            let until = *close_until.get_or_insert_with(|| Instant::now() + CLOSE_GRACE);
+            if !reading.items.peer().is_closing() || Instant::now() >= until {
+                stopping = Some(Stopping::begin(&handle, attached.started.is_some()).await);
+            }
         }
         if let Some(stop) = &mut stopping {
             stop.step(&handle, shared.limits.stop_grace_ms).await;
@@ -325,6 +337,7 @@ async fn work(
             reading.items.flush_at(),
             sending.retry,
             stopping.as_ref().map(|stop| stop.next),
+            close_until.filter(|_| stopping.is_none()),
             Some(Instant::now() + LOOK_ANYWAY),
         ]
         .into_iter()
@@ -392,16 +405,26 @@ struct Sending {
 }
 
 impl Sending {
-    async fn send(&mut self, handle: &ShimHandle, attendance: &Attendance, items: &mut SpoolItems) {
+    async fn send(
+        &mut self,
+        shared: &Attending,
+        handle: &ShimHandle,
+        attendance: &Attendance,
+        items: &mut SpoolItems,
+    ) {
         self.retry = None;
         for (seq, input) in &attendance.inputs {
             if *seq <= self.sent {
                 items.peer().expect(*seq, input);
                 continue;
             }
+            let Some(beside) = beside(shared, attendance, input).await else {
+                self.retry = Some(Instant::now() + STORE_PAUSE);
+                return;
+            };
             items.peer().expect(*seq, input);
             pass("attendant:sending");
-            match handle.send(*seq, encode(input, *seq)).await {
+            match handle.send(*seq, encode_with(input, *seq, &beside)).await {
                 Ok(()) => {
                     pass("attendant:sent");
                     self.sent = *seq;
@@ -417,6 +440,42 @@ impl Sending {
             }
         }
     }
+}
+
+/// What stands beside an input on its line; nothing while the store can't be read.
+async fn beside(shared: &Attending, attendance: &Attendance, input: &AgentInput) -> Option<Beside> {
+    let contents = contents_of(shared, input).await?;
+    let services = attendance.launch.services.clone();
+    let file = match input {
+        AgentInput::ServeFile { ask, refused: None, .. } => {
+            let (ask, cwd) = (ask.clone(), PathBuf::from(&attendance.cwd));
+            let most = shared.limits.served_file_bytes;
+            let done = tokio::task::spawn_blocking(move || file_service::serve(&ask, &cwd, most)).await;
+            Some(done.unwrap_or_else(|error| Err(RpcError::new(INTERNAL_ERROR, error.to_string()))))
+        }
+        _ => None,
+    };
+    Some(Beside { contents, services, file })
+}
+
+/// The files that an input refers to; nothing while the store can't be read. What was removed from it is left out.
+async fn contents_of(shared: &Attending, input: &AgentInput) -> Option<Contents> {
+    let mut contents = Contents::new();
+    let AgentInput::Prompt { attachments, .. } = input else { return Some(contents) };
+    for file in attachments.iter().filter(|file| file.form != AttachmentForm::Link) {
+        let digest = file.attachment.digest.clone();
+        match shared.readers.read(move |reader| reader.blob(&digest)).await {
+            Ok(Some(bytes)) => {
+                contents.insert(file.attachment.digest.clone(), bytes);
+            }
+            Ok(None) => tracing::warn!(name = %file.attachment.name, "a file of a task is no longer stored"),
+            Err(refusal) => {
+                tracing::warn!(message = %refusal.message, "a file of a task can't be read yet");
+                return None;
+            }
+        }
+    }
+    Some(contents)
 }
 
 /// The reading side: spool, items, reports.
@@ -440,6 +499,8 @@ impl Reading {
                 InputKind::LoadSession => Some(OpenRequest::SessionLoad),
                 InputKind::Prompt => Some(OpenRequest::Prompt),
                 InputKind::Option => Some(OpenRequest::SetOption),
+                InputKind::Close => Some(OpenRequest::Close),
+                InputKind::Authenticate => Some(OpenRequest::Authenticate),
                 InputKind::Other => None,
             };
             if let Some(request) = request {

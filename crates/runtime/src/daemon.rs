@@ -197,6 +197,7 @@ impl Daemon {
             retention: Arc::clone(&retention),
         };
         let attending = Attending {
+            readers: daemon.shared.readers.clone(),
             decider,
             folders,
             program: options.program,

@@ -1,6 +1,7 @@
 //! Handlers of the operations: one function each, found by the operation's name.
 
 mod agents;
+mod attachments;
 mod create_task;
 mod retention;
 mod rooms;
@@ -17,9 +18,9 @@ use rallypoint_model::session::GenerationStatus;
 use rallypoint_ops::Problem;
 use rallypoint_ops::rooms::{DeliveryRef, RoomRef};
 use rallypoint_ops::types::{
-    AnswerInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput, ListTasksInput,
-    OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList, RunRef, SendInput, StopTaskInput,
-    TaskPage, TaskRef, TaskView, UsageInput,
+    AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
+    ListTasksInput, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList, RunRef, SendInput,
+    StopTaskInput, TaskPage, TaskRef, TaskView, UsageInput,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;
@@ -81,6 +82,17 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             let input: SendInput = read(input)?;
             let command =
                 Command::SendToSession { session_id: input.session_id, text: input.text, by: name(input.by) };
+            shared.decider.decide(command).await?;
+            answer(Empty {})
+        }
+        "session.configure" => {
+            let input: ConfigureInput = read(input)?;
+            let command = Command::ConfigureSession {
+                session_id: input.session_id,
+                wanted: input.wanted,
+                config: input.config.into_iter().collect(),
+                by: name(input.by),
+            };
             shared.decider.decide(command).await?;
             answer(Empty {})
         }

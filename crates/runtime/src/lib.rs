@@ -14,6 +14,7 @@ mod decider;
 mod effects;
 mod faults;
 mod figures;
+mod file_service;
 mod folders;
 mod follow;
 mod funnel;

@@ -61,6 +61,7 @@ pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Opti
         priority: task.priority,
         budget: task.budget,
         used: usage::sum(task.runs.iter().filter_map(|id| state.runs.get(id))),
+        attachments: task.attachments.clone(),
         last_stop: trees::last_stop(state, task),
         created_at: task.created_at,
         ended_at: task.ended_at,
@@ -106,6 +107,10 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         usage: session_usage(&used, &runs),
         context: runs.iter().rev().find_map(|run| run.noted.context),
         used,
+        agent_session_id: session.agent_session_id.clone(),
+        offer: session.offer.clone(),
+        wanted: launch.map(|launch| launch.wanted.clone()).unwrap_or_default(),
+        native_agents: session.native_agents.clone(),
     }
 }
 
@@ -128,6 +133,7 @@ fn generation_view(generation: &Generation) -> GenerationView {
         generation_id: generation.id,
         status: generation.status,
         frames: generation.cursor.frames,
+        capabilities: generation.capabilities.clone(),
     }
 }
 

@@ -91,7 +91,11 @@ impl Wire {
 
     fn prompt(&mut self, session: &str, text: &str) {
         let blocks = vec![PromptBlock { part: PromptPart::Task, text: text.to_owned() }];
-        self.send(&AgentInput::Prompt { agent_session_id: session.to_owned(), blocks });
+        self.send(&AgentInput::Prompt {
+            agent_session_id: session.to_owned(),
+            blocks,
+            attachments: Vec::new(),
+        });
     }
 
     fn read(&mut self) -> Value {
@@ -226,7 +230,7 @@ fn a_client_that_stops_reading_does_not_stop_the_agent() {
     let Wire { mut to, from, server, .. } = wire;
     drop(from);
     let blocks = vec![PromptBlock { part: PromptPart::Task, text: "work".to_owned() }];
-    let prompt = AgentInput::Prompt { agent_session_id: session, blocks };
+    let prompt = AgentInput::Prompt { agent_session_id: session, blocks, attachments: Vec::new() };
     to.as_mut().unwrap().write_all(&encode(&prompt, 9)).unwrap();
     drop(to);
     server.join().unwrap().unwrap();

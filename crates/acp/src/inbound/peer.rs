@@ -8,7 +8,7 @@ use serde_json::Value;
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, ToolCallView};
 use rallypoint_model::usage::{TokenCounts, UsageKind};
 
-use super::{Understood, counts, lenient, tools, understand, updates};
+use super::{Understood, counts, elicitation, files, hello, lenient, offers, tools, understand, updates};
 use crate::frames::Line;
 use crate::{failures, rpc};
 
@@ -31,6 +31,10 @@ pub enum OpenRequest {
     Prompt,
     /// An option of the conversation.
     SetOption,
+    /// The end of the conversation.
+    Close,
+    /// A login.
+    Authenticate,
 }
 
 /// What has to be kept about an agent process to go on reading it after a
@@ -68,6 +72,11 @@ impl Peer {
         &self.state
     }
 
+    /// Whether it was asked to close its conversation and has not answered.
+    pub fn is_closing(&self) -> bool {
+        self.state.open.values().any(|request| *request == OpenRequest::Close)
+    }
+
     /// Notes that this input is on its way, so that its answer is recognised.
     ///
     /// Belongs in the transaction that journals the input. Numbers only go up;
@@ -78,7 +87,9 @@ impl Peer {
             return;
         }
         self.state.last_expected = seq;
-        if let AgentInput::LoadSession { agent_session_id, .. } = input {
+        if let AgentInput::LoadSession { agent_session_id, .. }
+        | AgentInput::ResumeSession { agent_session_id, .. } = input
+        {
             // Its answer does not say it again.
             self.state.agent_session_id = Some(agent_session_id.clone());
         }
@@ -103,8 +114,6 @@ impl Peer {
             Understood::Answer { seq, outcome } => {
                 let outcome = outcome.map(|raw| lenient::value(raw.get()));
                 self.answer(seq, frame, outcome.map_err(|raw| lenient::value(raw.get())))
-                    .into_iter()
-                    .collect()
             }
             Understood::Request { request_id, method, params } => {
                 let params = params.map_or(Value::Null, |raw| lenient::value(raw.get()));
@@ -112,7 +121,7 @@ impl Peer {
             }
             Understood::Notification { method, params } => {
                 let params = params.map_or(Value::Null, |raw| lenient::value(raw.get()));
-                vec![self.notification(frame, method, params)]
+                self.notification(frame, method, params)
             }
             Understood::Junk => vec![AgentItem::Junk {
                 count: 1,
@@ -122,25 +131,35 @@ impl Peer {
         }
     }
 
-    fn answer(&mut self, seq: Option<u64>, frame: u64, outcome: Result<Value, Value>) -> Option<AgentItem> {
+    fn answer(&mut self, seq: Option<u64>, frame: u64, outcome: Result<Value, Value>) -> Vec<AgentItem> {
         let open = seq.and_then(|seq| self.state.open.remove(&seq).map(|request| (seq, request)));
         let Some((seq, request)) = open else {
             self.state.stray_answers = self.state.stray_answers.saturating_add(1);
-            return None;
+            return Vec::new();
         };
         let turn_usage = match request {
             OpenRequest::Prompt => self.state.turn_usage.take(),
             OpenRequest::Initialize
             | OpenRequest::SessionNew
             | OpenRequest::SessionLoad
-            | OpenRequest::SetOption => None,
+            | OpenRequest::SetOption
+            | OpenRequest::Close
+            | OpenRequest::Authenticate => None,
         };
         let result = match outcome {
             Ok(result) => result,
-            Err(error) => return Some(failed(seq, frame, &error)),
+            Err(error) => return vec![failed(seq, frame, &error)],
         };
-        Some(match request {
-            OpenRequest::Initialize => initialized(result),
+        let change = match request {
+            OpenRequest::SessionNew | OpenRequest::SessionLoad => offers::of_opened(&result),
+            OpenRequest::SetOption => offers::of_answer(&result),
+            OpenRequest::Initialize
+            | OpenRequest::Prompt
+            | OpenRequest::Close
+            | OpenRequest::Authenticate => None,
+        };
+        let item = match request {
+            OpenRequest::Initialize => hello::initialized(result),
             OpenRequest::SessionNew => self.session_opened(seq, frame, result),
             OpenRequest::Prompt => {
                 let usage = match self.usage {
@@ -163,8 +182,14 @@ impl Peer {
                 }
             }
             OpenRequest::SessionLoad => AgentItem::SessionLoaded { seq, frame },
-            OpenRequest::SetOption => AgentItem::RequestAnswered { seq, frame },
-        })
+            OpenRequest::SetOption | OpenRequest::Close | OpenRequest::Authenticate => {
+                AgentItem::RequestAnswered { seq, frame }
+            }
+        };
+        // What is offered is known before the answer lets anything follow.
+        let agent_session_id = self.state.agent_session_id.clone();
+        let offered = change.map(|change| AgentItem::Offered { frame, agent_session_id, change });
+        offered.into_iter().chain([item]).collect()
     }
 
     fn session_opened(&mut self, seq: u64, frame: u64, result: Value) -> AgentItem {
@@ -187,31 +212,52 @@ impl Peer {
             "session/request_permission" => vec![permission(request_id, frame, params)],
             // An update that wants an answer is an update all the same; refusing
             // it keeps an agent that waits for the answer from hanging.
-            "session/update" => vec![
-                self.notification(frame, method.clone(), params),
-                AgentItem::UnknownRequest { request_id, frame, method },
+            "session/update" => {
+                let mut items = self.notification(frame, method.clone(), params);
+                items.push(AgentItem::UnknownRequest { request_id, frame, method });
+                items
+            }
+            "fs/read_text_file" | "fs/write_text_file" => vec![match files::ask(&method, &params) {
+                Some(ask) => AgentItem::FileAsked { request_id, frame, ask },
+                None => AgentItem::UnknownRequest { request_id, frame, method },
+            }],
+            "elicitation/create" => vec![
+                elicitation::asked(request_id, frame, &params)
+                    .unwrap_or_else(|request_id| AgentItem::UnknownRequest { request_id, frame, method }),
             ],
             _ => vec![AgentItem::UnknownRequest { request_id, frame, method }],
         }
     }
 
-    fn notification(&mut self, frame: u64, method: String, params: Value) -> AgentItem {
+    fn notification(&mut self, frame: u64, method: String, params: Value) -> Vec<AgentItem> {
         if method != "session/update" {
             let agent_session_id = params.get("sessionId").and_then(Value::as_str).map(str::to_owned);
             let output = AgentOutput::Other { name: method, raw: params };
-            return AgentItem::Output { first_frame: frame, last_frame: frame, agent_session_id, output };
+            return vec![AgentItem::Output {
+                first_frame: frame,
+                last_frame: frame,
+                agent_session_id,
+                output,
+            }];
         }
         let update = updates::read(params);
         let own = update.agent_session_id.is_none() || update.agent_session_id == self.state.agent_session_id;
         if let Some(call) = counts::of_meta_usage(update.meta.as_ref()).filter(|_| own) {
             self.state.turn_usage = counts::noted(self.state.turn_usage.take(), call, self.usage);
         }
-        AgentItem::Output {
+        let agent_session_id = update.agent_session_id;
+        let offered = update.offer.map(|change| AgentItem::Offered {
+            frame,
+            agent_session_id: agent_session_id.clone(),
+            change,
+        });
+        let output = AgentItem::Output {
             first_frame: frame,
             last_frame: frame,
-            agent_session_id: update.agent_session_id,
+            agent_session_id,
             output: update.output,
-        }
+        };
+        offered.into_iter().chain([output]).collect()
     }
 }
 
@@ -219,22 +265,19 @@ fn open_request(input: &AgentInput) -> Option<OpenRequest> {
     match input {
         AgentInput::Initialize => Some(OpenRequest::Initialize),
         AgentInput::NewSession { .. } => Some(OpenRequest::SessionNew),
-        AgentInput::LoadSession { .. } => Some(OpenRequest::SessionLoad),
+        AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => Some(OpenRequest::SessionLoad),
+        AgentInput::CloseSession { .. } => Some(OpenRequest::Close),
+        AgentInput::Authenticate { .. } => Some(OpenRequest::Authenticate),
         AgentInput::Prompt { .. } => Some(OpenRequest::Prompt),
-        AgentInput::SetConfigOption { .. } => Some(OpenRequest::SetOption),
-        AgentInput::Cancel { .. } | AgentInput::AnswerPermission { .. } | AgentInput::RefuseMethod { .. } => {
-            None
+        AgentInput::SetConfigOption { .. } | AgentInput::SetMode { .. } | AgentInput::SetModel { .. } => {
+            Some(OpenRequest::SetOption)
         }
+        AgentInput::Cancel { .. }
+        | AgentInput::AnswerPermission { .. }
+        | AgentInput::AnswerElicitation { .. }
+        | AgentInput::ServeFile { .. }
+        | AgentInput::RefuseMethod { .. } => None,
     }
-}
-
-fn initialized(raw: Value) -> AgentItem {
-    let info = raw.get("agentInfo");
-    let part = |name: &str| info.and_then(|info| info.get(name)).and_then(Value::as_str).unwrap_or_default();
-    let agent = format!("{} {}", part("name"), part("version")).trim().to_owned();
-    let capabilities = raw.get("agentCapabilities");
-    let load_session = capabilities.and_then(|all| all.get("loadSession")) == Some(&Value::Bool(true));
-    AgentItem::Initialized { agent, load_session, raw }
 }
 
 fn permission(request_id: String, frame: u64, mut params: Value) -> AgentItem {

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput};
+use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::usage::{TokenCounts, UsageKind};
 
 use super::*;
@@ -10,7 +11,7 @@ mod properties;
 mod updates;
 
 fn prompt() -> AgentInput {
-    AgentInput::Prompt { agent_session_id: "s".to_owned(), blocks: Vec::new() }
+    AgentInput::Prompt { agent_session_id: "s".to_owned(), blocks: Vec::new(), attachments: Vec::new() }
 }
 
 /// A peer with initialize 1, session/new 2, prompt 3 and an option 4 open.
@@ -20,7 +21,7 @@ fn peer(usage: UsageKind) -> Peer {
     peer.expect(2, &AgentInput::NewSession { cwd: "/w".to_owned() });
     peer.expect(3, &prompt());
     let (agent_session_id, config_id, value) = ("s".to_owned(), "mode".to_owned(), "auto".to_owned());
-    peer.expect(4, &AgentInput::SetConfigOption { agent_session_id, config_id, value });
+    peer.expect(4, &AgentInput::SetConfigOption { agent_session_id, config_id, value, boolean: false });
     peer
 }
 
@@ -52,9 +53,12 @@ fn the_hello_says_who_the_agent_is_and_is_kept_whole() {
     let result = json!({"protocolVersion": 1, "agentInfo": {"name": "a/b", "title": "B", "version": "1.2"},
         "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"fork": {}}}, "_meta": {"steering": 1}});
     let item = one(&answer(&json!(1), result.clone()));
-    assert_eq!(item, AgentItem::Initialized { agent: "a/b 1.2".to_owned(), load_session: true, raw: result });
+    let capabilities =
+        AgentCapabilities { load: true, fork: true, raw: result, ..AgentCapabilities::default() };
+    assert_eq!(item, AgentItem::Initialized { agent: "a/b 1.2".to_owned(), capabilities });
     let item = one(&answer(&json!("1"), json!({})));
-    assert_eq!(item, AgentItem::Initialized { agent: String::new(), load_session: false, raw: json!({}) });
+    let capabilities = AgentCapabilities { raw: json!({}), ..AgentCapabilities::default() };
+    assert_eq!(item, AgentItem::Initialized { agent: String::new(), capabilities });
 }
 
 #[test]
@@ -176,11 +180,11 @@ fn duplicates_and_unknown_answers_are_counted_and_mean_nothing() {
 
 #[test]
 fn other_requests_are_unknown_and_other_notifications_are_kept() {
-    let line = json!({"jsonrpc": "2.0", "id": "x", "method": "fs/read_text_file", "params": {"path": "/a"}});
+    let line = json!({"jsonrpc": "2.0", "id": "x", "method": "terminal/create", "params": {"path": "/a"}});
     let expected = AgentItem::UnknownRequest {
         request_id: "\"x\"".to_owned(),
         frame: 7,
-        method: "fs/read_text_file".to_owned(),
+        method: "terminal/create".to_owned(),
     };
     assert_eq!(one(&line), expected);
     let line = json!({"jsonrpc": "2.0", "method": "_auth/status_update", "params": {"authStatus": {"kind": "api_key"}}});

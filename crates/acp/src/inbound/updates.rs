@@ -6,8 +6,9 @@
 use serde_json::{Map, Value};
 
 use rallypoint_model::agent_io::AgentOutput;
+use rallypoint_model::agent_offer::OfferChange;
 
-use super::{lenient, tools};
+use super::{lenient, native, offers, tools};
 
 /// One update: where it belongs, what it is and what it said beside it.
 pub(super) struct Update {
@@ -17,28 +18,33 @@ pub(super) struct Update {
     pub(super) output: AgentOutput,
     /// The update's `_meta`, which may carry token numbers.
     pub(super) meta: Option<Value>,
+    /// What it changes in what the agent offers.
+    pub(super) offer: Option<OfferChange>,
 }
 
 /// Reads the parameters of a `session/update`.
 pub(super) fn read(params: Value) -> Update {
     let Value::Object(mut params) = params else {
-        return Update { agent_session_id: None, output: other("session/update", params), meta: None };
+        return plain(None, other("session/update", params));
     };
     let agent_session_id = lenient::take_string(&mut params, "sessionId");
     let outer_meta = params.get("_meta").cloned();
     match params.shift_remove("update") {
         Some(Value::Object(update)) => {
             let meta = update.get("_meta").cloned().or(outer_meta);
-            Update { agent_session_id, output: output(update), meta }
+            let offer = offers::of_update(&update);
+            Update { agent_session_id, output: output(update), meta, offer }
         }
         Some(update) => {
             params.insert("update".to_owned(), update);
-            Update { agent_session_id, output: other("session/update", Value::Object(params)), meta: None }
+            plain(agent_session_id, other("session/update", Value::Object(params)))
         }
-        None => {
-            Update { agent_session_id, output: other("session/update", Value::Object(params)), meta: None }
-        }
+        None => plain(agent_session_id, other("session/update", Value::Object(params))),
     }
+}
+
+fn plain(agent_session_id: Option<String>, output: AgentOutput) -> Update {
+    Update { agent_session_id, output, meta: None, offer: None }
 }
 
 fn output(update: Map<String, Value>) -> AgentOutput {
@@ -70,14 +76,18 @@ fn output(update: Map<String, Value>) -> AgentOutput {
             Some(entries) => AgentOutput::Plan { entries: entries.clone() },
             None => other(&kind, Value::Object(update)),
         },
+        "user_message_chunk" => match text_of(update.get("content")) {
+            Some(text) => AgentOutput::UserMessage { text },
+            None => other(&kind, Value::Object(update)),
+        },
         "usage_update" => AgentOutput::Usage { raw: Value::Object(update) },
-        _ => other(&kind, Value::Object(update)),
+        _ => native::output(&kind, &update).unwrap_or_else(|| other(&kind, Value::Object(update))),
     }
 }
 
 /// The words in a chunk. An empty chunk says nothing and only carries `_meta`:
 /// it must not count as something said.
-fn text_of(content: Option<&Value>) -> Option<String> {
+pub(super) fn text_of(content: Option<&Value>) -> Option<String> {
     let text = match content? {
         Value::String(text) => text.clone(),
         Value::Object(block) => block_text(block)?.to_owned(),

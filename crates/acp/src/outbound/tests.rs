@@ -1,10 +1,11 @@
 use agent_client_protocol_schema::v1::{
-    AgentRequest, ClientNotification, ClientRequest, ContentBlock, JsonRpcMessage, Request, RequestId,
-    RequestPermissionOutcome, RequestPermissionResponse, Response,
+    AgentRequest, ClientNotification, ClientRequest, ContentBlock, CreateElicitationResponse,
+    ElicitationAction as Action, JsonRpcMessage, Request, RequestId, RequestPermissionOutcome,
+    RequestPermissionResponse, Response,
 };
 use serde_json::Value;
 
-use rallypoint_model::agent_io::PromptPart;
+use rallypoint_model::agent_io::{FileAsk, PromptPart};
 
 use super::*;
 
@@ -31,9 +32,13 @@ fn the_hello_advertises_what_we_serve_and_nothing_else() {
     let capabilities = hello.client_capabilities;
     assert!(!capabilities.terminal && !capabilities.fs.read_text_file && !capabilities.fs.write_text_file);
     assert!(capabilities.plan.is_some() && capabilities.subagents.is_some());
-    assert!(capabilities.session.unwrap().notices.is_some());
     let air = &capabilities.meta.unwrap()["jetbrains"]["air"];
     assert_eq!(air["capabilities"], serde_json::json!(["sessionFailure"]));
+    let elicitation = capabilities.elicitation.unwrap();
+    assert!(elicitation.form.is_some() && elicitation.url.is_some());
+    let session = capabilities.session.unwrap();
+    assert!(session.notices.is_some() && session.compaction.is_some());
+    assert!(session.config_options.unwrap().boolean.is_some());
     let info = hello.client_info.unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("rallypoint", env!("CARGO_PKG_VERSION")));
 }
@@ -61,7 +66,7 @@ fn each_part_of_a_prompt_is_a_marked_block() {
         PromptPart::Frame,
     ];
     let blocks = parts.map(|part| PromptBlock { part, text: format!("{}\nline", part.as_str()) }).to_vec();
-    let input = AgentInput::Prompt { agent_session_id: "s-1".to_owned(), blocks };
+    let input = AgentInput::Prompt { agent_session_id: "s-1".to_owned(), blocks, attachments: Vec::new() };
     let ClientRequest::PromptRequest(prompt) = request_of(&input) else { panic!() };
     assert_eq!(prompt.session_id, SessionId::new("s-1"));
     let seen: Vec<(String, Value)> = prompt
@@ -83,6 +88,7 @@ fn an_option_is_set_and_a_cancel_has_no_id() {
         agent_session_id: "s".to_owned(),
         config_id: "mode".to_owned(),
         value: "plan".to_owned(),
+        boolean: false,
     };
     let ClientRequest::SetSessionConfigOptionRequest(set) = request_of(&input) else { panic!() };
     assert_eq!(set.config_id.to_string(), "mode");
@@ -93,6 +99,83 @@ fn an_option_is_set_and_a_cancel_has_no_id() {
     assert!(
         matches!(cancel, ClientNotification::CancelNotification(cancel) if cancel.session_id == SessionId::new("s"))
     );
+}
+
+#[test]
+fn a_mode_an_older_model_and_a_switch_are_set_each_in_its_way() {
+    let agent_session_id = "s".to_owned();
+    let mode = AgentInput::SetMode { agent_session_id: agent_session_id.clone(), mode_id: "plan".to_owned() };
+    let ClientRequest::SetSessionModeRequest(set) = request_of(&mode) else { panic!() };
+    assert_eq!(set.mode_id.to_string(), "plan");
+    let (config_id, value) = ("fast".to_owned(), "true".to_owned());
+    let switch = AgentInput::SetConfigOption {
+        agent_session_id: agent_session_id.clone(),
+        config_id,
+        value,
+        boolean: true,
+    };
+    let ClientRequest::SetSessionConfigOptionRequest(set) = request_of(&switch) else { panic!() };
+    assert!(matches!(set.value, SessionConfigOptionValue::Boolean { value: true }));
+    let model = AgentInput::SetModel { agent_session_id, model_id: "big".to_owned() };
+    let line: Value = serde_json::from_str(&line_of(&model)).unwrap();
+    assert_eq!((&line["method"], &line["params"]["modelId"]), (&"session/set_model".into(), &"big".into()));
+}
+
+#[test]
+fn a_conversation_is_resumed_and_closed_by_its_id() {
+    let resume = AgentInput::ResumeSession { agent_session_id: "s".to_owned(), cwd: "/w".to_owned() };
+    let ClientRequest::ResumeSessionRequest(resume) = request_of(&resume) else { panic!() };
+    assert_eq!((resume.session_id, resume.cwd.to_str()), (SessionId::new("s"), Some("/w")));
+    let close = AgentInput::CloseSession { agent_session_id: "s".to_owned() };
+    let ClientRequest::CloseSessionRequest(close) = request_of(&close) else { panic!() };
+    assert_eq!(close.session_id, SessionId::new("s"));
+}
+
+#[test]
+fn what_a_person_did_with_a_form_is_what_the_schema_reads() {
+    let read = |action: ElicitationAction| {
+        let input = AgentInput::AnswerElicitation { request_id: "3".to_owned(), action };
+        let message: JsonRpcMessage<Response<CreateElicitationResponse>> =
+            serde_json::from_str(&line_of(&input)).unwrap();
+        match message.into_inner() {
+            Response::Result { result, .. } => result.action,
+            Response::Error { error, .. } => panic!("{error:?}"),
+        }
+    };
+    let Value::Object(content) = json!({"port": 80, "tags": ["a"], "on": true}) else { unreachable!() };
+    let Action::Accept(accepted) = read(ElicitationAction::Accept { content: Some(content) }) else {
+        panic!()
+    };
+    assert_eq!(accepted.content.unwrap().len(), 3);
+    assert!(matches!(read(ElicitationAction::Accept { content: None }), Action::Accept(_)));
+    assert!(matches!(read(ElicitationAction::Decline), Action::Decline));
+    assert!(matches!(read(ElicitationAction::Cancel), Action::Cancel));
+}
+
+#[test]
+fn files_are_advertised_where_they_are_served_and_answered_with_what_became_of_them() {
+    let hello = |services: Vec<AgentService>| {
+        let beside = Beside { services, ..Beside::default() };
+        let line: Value = serde_json::from_slice(&encode_with(&AgentInput::Initialize, 1, &beside)).unwrap();
+        line["params"]["clientCapabilities"]["fs"].clone()
+    };
+    assert_eq!(hello(vec![AgentService::Fs]), json!({"readTextFile": true, "writeTextFile": true}));
+    assert_eq!(hello(vec![]), json!({"readTextFile": false, "writeTextFile": false}));
+    let ask = FileAsk::Read { path: "/w/a".to_owned(), line: None, limit: None };
+    let answer = |refused: Option<&str>, file: Option<Result<Value, RpcError>>| {
+        let refused = refused.map(str::to_owned);
+        let input = AgentInput::ServeFile { request_id: "9".to_owned(), ask: ask.clone(), refused };
+        let beside = Beside { file, ..Beside::default() };
+        serde_json::from_slice::<Value>(&encode_with(&input, 1, &beside)).unwrap()
+    };
+    let read = json!({"content": "x"});
+    assert_eq!(answer(None, Some(Ok(read.clone()))), json!({"jsonrpc": "2.0", "id": 9, "result": read}));
+    let missing = answer(None, Some(Err(RpcError::new(-32002, "not there"))));
+    assert_eq!(missing["error"], json!({"code": -32002, "message": "not there"}));
+    assert_eq!(answer(Some("no"), Some(Ok(read)))["error"]["message"], "no");
+    let login = AgentInput::Authenticate { method_id: "key".to_owned() };
+    let ClientRequest::AuthenticateRequest(login) = request_of(&login) else { panic!() };
+    assert_eq!(login.method_id.to_string(), "key");
 }
 
 #[test]

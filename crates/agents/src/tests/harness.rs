@@ -113,7 +113,11 @@ impl Client {
     pub(super) fn send_prompt(&mut self, blocks: &[(PromptPart, &str)]) -> u64 {
         let blocks =
             blocks.iter().map(|(part, text)| PromptBlock { part: *part, text: (*text).to_owned() }).collect();
-        self.send(AgentInput::Prompt { agent_session_id: self.session.clone(), blocks })
+        self.send(AgentInput::Prompt {
+            agent_session_id: self.session.clone(),
+            blocks,
+            attachments: Vec::new(),
+        })
     }
 
     /// A prompt with one task block, and everything up to its answer.

@@ -75,6 +75,8 @@ pub(crate) struct SpawnArguments {
     /// Session that it works for, or a part of its id [default: the task itself]
     #[arg(long, value_name = "SESSION")]
     pub(crate) parent: Option<String>,
+    #[command(flatten)]
+    pub(crate) wanted: super::wanted::WantedArguments,
     /// Variable of this environment that the agent gets too; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) pass_env: Vec<String>,

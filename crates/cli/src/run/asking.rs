@@ -11,6 +11,8 @@ use crate::output::Output;
 use crate::show::text::brief;
 use crate::show::words;
 
+mod forms;
+
 /// Columns of a question's text.
 const COLUMNS: usize = 400;
 /// Lines typed ahead that are kept.
@@ -121,7 +123,8 @@ fn prompt(question: &QuestionView) -> Vec<String> {
             }
             lines.push("type a number, `y` to allow once, or `n` to refuse".to_owned());
         }
-        QuestionKind::Ask { .. } => lines.push("type the answer in one line".to_owned()),
+        QuestionKind::Ask { form: Some(form), .. } => lines.extend(forms::prompt(form)),
+        QuestionKind::Ask { form: None, .. } => lines.push("type the answer in one line".to_owned()),
         QuestionKind::Acceptance { .. } => lines.push("type `y` to accept, `n` to reject".to_owned()),
     }
     lines
@@ -144,6 +147,11 @@ fn understood(question: &QuestionKind, line: &str) -> Typed {
         QuestionKind::Acceptance { .. } if yes => Typed::Answer(Answer::Accept { reason: String::new() }),
         QuestionKind::Acceptance { .. } if no => Typed::More("why not"),
         QuestionKind::Acceptance { .. } => Typed::Unclear("type `y` or `n`"),
+        QuestionKind::Ask { form: Some(form), .. } => match forms::understood(form, line) {
+            Some(answer) => Typed::Answer(answer),
+            None if no => Typed::More("why not"),
+            None => Typed::Unclear(forms::HOW),
+        },
         QuestionKind::Ask { .. } if line.is_empty() => Typed::Unclear("type the answer in one line"),
         QuestionKind::Ask { .. } => Typed::Answer(Answer::Text { text: line.to_owned() }),
     }
@@ -168,7 +176,7 @@ mod tests {
             options: vec![option],
         };
         let acceptance = QuestionKind::Acceptance { text: "fine".to_owned() };
-        let ask = QuestionKind::Ask { text: "which port".to_owned() };
+        let ask = QuestionKind::Ask { text: "which port".to_owned(), form: None };
         let once = Answer::Option { option_id: "once".to_owned() };
         assert_eq!(understood(&approval, "1"), Typed::Answer(once));
         assert_eq!(understood(&approval, "Y"), Typed::Answer(Answer::Allow));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rallypoint_model::task::AgentRequest;
-use rallypoint_ops::types::CreateTaskInput;
+use rallypoint_ops::types::{AttachmentInput, CreateTaskInput};
 use uuid::Uuid;
 
 use crate::arguments::RunArguments;
@@ -28,6 +28,7 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         accept: arguments.accept.clone(),
         timeout_ms: arguments.timeout.map_or(0, |timeout| timeout.0),
         unchecked: arguments.unchecked,
+        attachments: arguments.attach.iter().map(|file| attached(file)).collect::<Result<_, _>>()?,
         priority: arguments.admission.priority(),
         budget: arguments.admission.budget(),
         // A message of a platform asks once, however often it is handed in.
@@ -52,7 +53,12 @@ fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
     let agent = named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)?;
     let config = arguments.set.iter().cloned().collect();
     let program = arguments.agent_path.as_deref().map(program_at).transpose()?;
-    Ok(agent.map(|agent| AgentRequest { config, program, ..agent }))
+    let wanted = arguments.wanted.wanted();
+    if agent.is_none() && !wanted.is_empty() {
+        return Err(Failure::usage("`--model`, `--mode` and `--thinking` need an agent")
+            .with_hint("name it with `--agent NAME` or `--agent-cmd COMMAND`"));
+    }
+    Ok(agent.map(|agent| AgentRequest { config, program, wanted, ..agent }))
 }
 
 /// The absolute path of an agent's program.
@@ -87,6 +93,20 @@ pub(crate) fn named_agent(
         pass_env: pass_env.to_vec(),
         ..AgentRequest::default()
     }))
+}
+
+/// The file as the daemon finds it, which works in another folder.
+fn attached(file: &Path) -> Result<AttachmentInput, Failure> {
+    let refused = |what: &str| {
+        Failure::usage(format!("the file `{}` {what}", file.display()))
+            .with_hint("name a file that exists with `--attach FILE`")
+    };
+    let path = std::path::absolute(file).map_err(|error| refused(&format!("can't be found: {error}")))?;
+    if !path.is_file() {
+        return Err(refused(if path.exists() { "is no file" } else { "does not exist" }));
+    }
+    let path = path.into_os_string().into_string().map_err(|_| refused("has a name that is not UTF-8"))?;
+    Ok(AttachmentInput { path })
 }
 
 fn work_folder(given: Option<&Path>) -> Result<String, Failure> {

@@ -139,7 +139,7 @@ impl Bars {
                     self.say(session, status(*to));
                 }
             }
-            Event::AgentOutput { generation_id, output, .. } => {
+            Event::AgentOutput { generation_id, output, foreign_session: None, .. } => {
                 let session = narrator.session_of(*generation_id);
                 if let (Some(session), Some(text)) = (session, doing(output)) {
                     self.say(session, &text);
@@ -166,7 +166,8 @@ impl Bars {
                     bar.finish_and_clear();
                 }
             }
-            Event::RunAnswered { .. }
+            Event::AgentOutput { .. }
+            | Event::RunAnswered { .. }
             | Event::WorldOpened { .. }
             | Event::RoomCreated { .. }
             | Event::RoomReset { .. }
@@ -192,6 +193,8 @@ impl Bars {
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
             | Event::RunUsed { .. }
+            | Event::SessionOffered { .. }
+            | Event::SessionConfigured { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunSuspected { .. }
             | Event::RunReassured { .. }
@@ -264,6 +267,26 @@ fn doing(output: &AgentOutput) -> Option<String> {
             _ => call.title.clone(),
         },
         AgentOutput::Plan { .. } => Some("plans".to_owned()),
-        AgentOutput::Usage { .. } | AgentOutput::Other { .. } => None,
+        AgentOutput::Notice { title, .. } => Some(title.clone()),
+        AgentOutput::Compaction { status, .. } if status == "in_progress" => {
+            Some("shortens its memory".to_owned())
+        }
+        AgentOutput::NativeAgent { update } if update.state.as_deref() == Some("running") => Some(
+            update
+                .title
+                .as_ref()
+                .map_or("has a helper at work".to_owned(), |title| format!("helper: {title}")),
+        ),
+        AgentOutput::PlanRemoved { .. }
+        | AgentOutput::UserMessage { .. }
+        | AgentOutput::Compaction { .. }
+        | AgentOutput::CompactionSummary { .. }
+        | AgentOutput::NativeAgent { .. }
+        | AgentOutput::SessionMessage { .. }
+        | AgentOutput::Mode { .. }
+        | AgentOutput::Title { .. }
+        | AgentOutput::Commands { .. }
+        | AgentOutput::Usage { .. }
+        | AgentOutput::Other { .. } => None,
     }
 }

@@ -4,6 +4,7 @@
 //! it. An agent's words come in pieces, so they are held until a line of them is whole.
 
 mod reports;
+mod updates;
 
 use std::collections::BTreeMap;
 
@@ -46,6 +47,7 @@ pub(crate) struct Narrator {
     tools: BTreeMap<(GenerationId, String), Tool>,
     speech: BTreeMap<GenerationId, String>,
     last_reply: Option<String>,
+    updates: updates::Updates,
 }
 
 #[derive(Clone, Debug)]
@@ -105,6 +107,10 @@ impl Narrator {
                 Vec::new()
             }
             Event::AgentOutput { generation_id, output, .. } => self.output(at, *generation_id, output),
+            Event::SessionConfigured { session_id, by, .. } => {
+                let who = self.label(*session_id).unwrap_or("agent").to_owned();
+                line(&who, format!("{by} wants other settings from its next prompt on"))
+            }
             Event::GenerationOptionSet { generation_id, problem: Some(problem), .. } => {
                 line(&self.who(*generation_id), format!("does not take an option: {problem}"))
             }
@@ -181,6 +187,7 @@ impl Narrator {
             Event::GenerationCleaned { .. }
             | Event::TurnActionDone { .. }
             | Event::SessionCreated { .. }
+            | Event::SessionOffered { .. }
             | Event::WorldOpened { .. }
             | Event::RoomCreated { .. }
             | Event::RoomReset { .. }
@@ -225,10 +232,11 @@ impl Narrator {
                 lines.extend(self.tool(at, generation, call));
                 lines
             }
-            AgentOutput::Thought { .. }
-            | AgentOutput::Plan { .. }
-            | AgentOutput::Usage { .. }
-            | AgentOutput::Other { .. } => Vec::new(),
+            output => {
+                let who = self.who(generation);
+                let told = self.updates.tell(generation, output);
+                told.into_iter().map(|text| Line { at, who: who.clone(), text }).collect()
+            }
         }
     }
 

@@ -10,6 +10,8 @@ use crate::show::table::Table;
 use crate::show::text::{Shown, brief, columns, harmless, table_columns, wrapped};
 use crate::show::{time, usage, words};
 
+mod conversation;
+
 /// Lines for a task.
 pub(crate) fn lines(task: &TaskView) -> Vec<String> {
     let mut lines = vec![
@@ -46,7 +48,10 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
         lines.push(format!("exit code {code}"));
     }
     section(&mut lines, "goal", wrapped(&harmless(&task.goal, Shown::Whole), columns().saturating_sub(2)));
+    section(&mut lines, "files", conversation::files(&task.attachments));
     section(&mut lines, "sub-agents", sessions(&task.sessions));
+    section(&mut lines, "settings", conversation::settings(&task.sessions));
+    section(&mut lines, "helpers", conversation::helpers(&task.sessions));
     section(&mut lines, "runs", runs(task));
     section(&mut lines, "criteria", task.criteria.iter().map(criterion).collect());
     section(&mut lines, "evidence", evidence(&task.criteria, &task.evidence));

@@ -117,7 +117,11 @@ pub(crate) fn closed(status: QuestionStatus) -> &'static str {
 pub(crate) fn question(question: &QuestionKind) -> String {
     match question {
         QuestionKind::Approval { title, .. } => format!("may it do this: {title}"),
-        QuestionKind::Ask { text } | QuestionKind::Acceptance { text } => text.clone(),
+        QuestionKind::Ask { text, form: Some(form) } => match &form.url {
+            Some(url) => format!("{text} (open this address yourself if you trust it: {url})"),
+            None => text.clone(),
+        },
+        QuestionKind::Ask { text, form: None } | QuestionKind::Acceptance { text } => text.clone(),
     }
 }
 
@@ -125,7 +129,11 @@ pub(crate) fn question(question: &QuestionKind) -> String {
 pub(crate) fn ways_to_answer(question: &QuestionKind) -> &'static str {
     match question {
         QuestionKind::Approval { .. } => "--allow, --option ID or --decline REASON",
-        QuestionKind::Ask { .. } => "--text TEXT or --decline REASON",
+        QuestionKind::Ask { form: Some(form), .. } if form.fields.is_empty() => {
+            "--accept or --decline REASON"
+        }
+        QuestionKind::Ask { form: Some(_), .. } => "--field NAME=VALUE … or --decline REASON",
+        QuestionKind::Ask { form: None, .. } => "--text TEXT or --decline REASON",
         QuestionKind::Acceptance { .. } => "--accept or --decline REASON",
     }
 }

@@ -41,6 +41,7 @@ pub(crate) async fn spawn(
         task: arguments.text,
         argv: request.argv,
         config: std::collections::BTreeMap::new(),
+        wanted: arguments.wanted.wanted(),
         pass_env: request.pass_env,
         parent_session_id,
         // The client repeats a call whose answer was lost; it must not start a second one.

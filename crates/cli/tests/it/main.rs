@@ -14,6 +14,7 @@ mod channels;
 mod demo;
 mod disk;
 mod help;
+mod modern;
 mod outcomes;
 mod questions;
 mod quirks;

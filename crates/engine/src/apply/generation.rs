@@ -1,11 +1,14 @@
 //! Facts of agent processes and of what they put out.
 
 use rallypoint_model::agent_io::{AgentInput, AgentOutput};
+use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::session::{GenerationStatus, SpoolCursor};
 
+use super::native;
 use crate::changes::{Changes, RowRef};
-use crate::state::{Cleaned, Generation, InputEntry, InputKind, PromptProgress, Run, State};
+use crate::settings::{is_needed, set_by};
+use crate::state::{Cleaned, Generation, InputEntry, InputKind, PromptProgress, Run, SetValue, State};
 
 pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
     match &record.event {
@@ -23,6 +26,8 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                     end: None,
                     cleaned: None,
                     seen_requests: std::collections::BTreeSet::new(),
+                    capabilities: AgentCapabilities::default(),
+                    set: Vec::new(),
                     junk_lines: 0,
                     stderr_tail: String::new(),
                     cursor: SpoolCursor::default(),
@@ -56,10 +61,17 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 }
             }
         }
-        Event::GenerationInitialized { generation_id, load_session, .. } => {
-            let session_id = state.generations.get(generation_id).map(|generation| generation.session_id);
-            if let Some(session) = session_id.and_then(|id| state.sessions.get_mut(&id)) {
+        Event::GenerationInitialized { generation_id, load_session, capabilities, .. } => {
+            let Some(generation) = state.generations.get_mut(generation_id) else {
+                return;
+            };
+            // The journal has the raw answer; nothing is decided by it.
+            generation.capabilities =
+                AgentCapabilities { raw: serde_json::Value::Null, ..capabilities.clone() };
+            changes.touch(RowRef::Generation(*generation_id));
+            if let Some(session) = state.sessions.get_mut(&generation.session_id) {
                 session.can_load = *load_session;
+                session.can_resume = capabilities.resume;
                 changes.touch(RowRef::Session(session.id));
             }
         }
@@ -81,9 +93,16 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 run_id: *run_id,
                 accepted: false,
                 answered: false,
+                setting_id: set_by(input).map(|(key, _)| key),
             });
+            if let Some((key, value)) = set_by(input) {
+                generation.set.retain(|each| each.setting_id != key);
+                generation.set.push(SetValue { setting_id: key, value: value.to_owned() });
+            }
             match input {
                 AgentInput::AnswerPermission { request_id, .. }
+                | AgentInput::AnswerElicitation { request_id, .. }
+                | AgentInput::ServeFile { request_id, .. }
                 | AgentInput::RefuseMethod { request_id, .. } => {
                     generation.seen_requests.insert(request_id.clone());
                 }
@@ -129,10 +148,21 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 changes.touch(RowRef::Generation(*generation_id));
             }
         }
-        Event::GenerationOptionSet { generation_id, seq, .. } => {
+        Event::GenerationOptionSet { generation_id, seq, problem } => {
             if let Some(generation) = state.generations.get_mut(generation_id) {
+                let mut key = None;
                 for entry in generation.inputs.iter_mut().filter(|entry| entry.seq == *seq) {
                     entry.answered = true;
+                    key.clone_from(&entry.setting_id);
+                }
+                // What a run can do without stays noted when refused, or it would be said before each prompt again.
+                let needed = state.sessions.get(&generation.session_id).is_some_and(|session| {
+                    let offer = session.offer.clone().unwrap_or_default();
+                    let key = key.as_deref().unwrap_or_default();
+                    session.launch.as_ref().is_some_and(|launch| is_needed(&launch.wanted, &offer, key))
+                });
+                if let Some(key) = key.filter(|_| needed && problem.is_some()) {
+                    generation.set.retain(|each| each.setting_id != key);
                 }
                 changes.touch(RowRef::Generation(*generation_id));
             }
@@ -148,6 +178,7 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                 && session.generation_id == Some(*generation_id)
             {
                 session.generation_id = None;
+                native::process_ended(session);
                 changes.touch(RowRef::Session(session.id));
             }
         }
@@ -155,6 +186,12 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
             if let Some(generation) = state.generations.get_mut(generation_id) {
                 generation.cleaned = Some(Cleaned { swept: *swept, left: *left });
                 changes.touch(RowRef::Generation(*generation_id));
+            }
+        }
+        Event::AgentOutput { generation_id, output: AgentOutput::NativeAgent { update }, .. } => {
+            let session_id = state.generations.get(generation_id).map(|generation| generation.session_id);
+            if let Some(session) = session_id.and_then(|id| state.sessions.get_mut(&id)) {
+                native::take(session, update, changes);
             }
         }
         Event::AgentOutput { foreign_session: Some(_), .. } => {}
@@ -213,7 +250,19 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                 changes.touch(RowRef::Run(run.id));
             }
         }
-        AgentOutput::Thought { .. } | AgentOutput::Plan { .. } | AgentOutput::Other { .. } => {}
+        AgentOutput::Thought { .. }
+        | AgentOutput::Plan { .. }
+        | AgentOutput::PlanRemoved { .. }
+        | AgentOutput::UserMessage { .. }
+        | AgentOutput::Notice { .. }
+        | AgentOutput::Compaction { .. }
+        | AgentOutput::CompactionSummary { .. }
+        | AgentOutput::NativeAgent { .. }
+        | AgentOutput::SessionMessage { .. }
+        | AgentOutput::Mode { .. }
+        | AgentOutput::Title { .. }
+        | AgentOutput::Commands { .. }
+        | AgentOutput::Other { .. } => {}
     }
 }
 
@@ -221,11 +270,18 @@ fn kind_of(input: &AgentInput) -> InputKind {
     match input {
         AgentInput::Initialize => InputKind::Initialize,
         AgentInput::NewSession { .. } => InputKind::NewSession,
-        AgentInput::LoadSession { .. } => InputKind::LoadSession,
+        // One without history is answered, and fails, in the same way.
+        AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => InputKind::LoadSession,
+        AgentInput::CloseSession { .. } => InputKind::Close,
         AgentInput::Prompt { .. } => InputKind::Prompt,
-        AgentInput::Cancel { .. } | AgentInput::AnswerPermission { .. } | AgentInput::RefuseMethod { .. } => {
-            InputKind::Other
+        AgentInput::Cancel { .. }
+        | AgentInput::AnswerPermission { .. }
+        | AgentInput::AnswerElicitation { .. }
+        | AgentInput::ServeFile { .. }
+        | AgentInput::RefuseMethod { .. } => InputKind::Other,
+        AgentInput::Authenticate { .. } => InputKind::Authenticate,
+        AgentInput::SetConfigOption { .. } | AgentInput::SetMode { .. } | AgentInput::SetModel { .. } => {
+            InputKind::Option
         }
-        AgentInput::SetConfigOption { .. } => InputKind::Option,
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             corrective_rounds,
             priority,
             budget,
+            attachments,
             platform_message_id,
         } => {
             let room = state.rooms.get(origin_room_id);
@@ -74,6 +75,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     stop_requested_by: None,
                     priority: *priority,
                     budget: *budget,
+                    attachments: attachments.clone(),
                     stops: Vec::new(),
                     last_stop: None,
                     last_reply: None,

@@ -9,11 +9,12 @@ use rallypoint_model::session::{GenerationStatus, SessionKind};
 use rallypoint_model::task::TaskStatus;
 use serde_json::json;
 
+use super::settings::Settled;
 use super::{Deciding, Post, Voice};
 use crate::admission;
 use crate::planner::plan;
 use crate::prompt::FollowUpReason;
-use crate::state::{InputKind, MailboxItem, PromptProgress};
+use crate::state::{MailboxItem, PromptProgress};
 use crate::tree;
 
 /// Rounds after which conclusions are left to the next command. Each round ends
@@ -187,16 +188,20 @@ impl Deciding<'_, '_> {
         if generation.status != GenerationStatus::Ready {
             return false;
         }
-        if generation.inputs.iter().any(|entry| entry.kind == InputKind::Option && !entry.answered) {
-            return false;
-        }
         let Some(agent_session_id) = generation.agent_session_id.clone() else {
             return false;
         };
+        match self.settle_settings(generation_id, session_id, run_id) {
+            Settled::Ready => {}
+            Settled::Waits => return false,
+            Settled::Moved => return true,
+        }
         let Some(blocks) = self.state.runs.get(&run_id).map(|run| run.blocks.clone()) else {
             return false;
         };
-        self.input(generation_id, AgentInput::Prompt { agent_session_id, blocks }, Some(run_id));
+        let attachments = self.attachments_of(run_id, generation_id);
+        let prompt = AgentInput::Prompt { agent_session_id, blocks, attachments };
+        self.input(generation_id, prompt, Some(run_id));
         self.move_run(run_id, RunTrigger::Prompted)
     }
 

@@ -1,6 +1,7 @@
 //! What an agent's frames mean for its run.
 
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentReport, ToolCallView};
+use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{GenerationId, RunId};
@@ -10,6 +11,7 @@ use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 use rallypoint_model::usage::TokenCounts;
 
 use super::Deciding;
+use super::session::{Restoring, way_to_restore};
 use super::stop::outcome_of_cancel;
 use crate::apply::apply_cursor;
 use crate::login::asks_for_login;
@@ -72,8 +74,13 @@ impl Deciding<'_, '_> {
                     );
                 }
             }
-            AgentItem::Initialized { agent, load_session, .. } => {
-                self.agent_initialized(generation_id, agent, *load_session);
+            AgentItem::Initialized { agent, capabilities } => {
+                self.agent_initialized(generation_id, agent, capabilities);
+            }
+            AgentItem::Offered { frame, agent_session_id, change } => {
+                if *frame > understood {
+                    self.offered(generation_id, agent_session_id.as_deref(), change);
+                }
             }
             AgentItem::SessionOpened { agent_session_id, .. } => {
                 let opening = self
@@ -86,7 +93,6 @@ impl Deciding<'_, '_> {
                         generation_id,
                         Event::GenerationOpened { generation_id, agent_session_id: agent_session_id.clone() },
                     );
-                    self.set_options(generation_id);
                 }
             }
             AgentItem::SessionLoaded { .. } => self.session_loaded(generation_id),
@@ -104,36 +110,23 @@ impl Deciding<'_, '_> {
             AgentItem::PermissionAsked { request_id, call, options, .. } => {
                 self.permission_asked(generation_id, request_id, call, options);
             }
+            AgentItem::ElicitationAsked { request_id, text, form, .. } => {
+                self.elicitation_asked(generation_id, request_id, text, form);
+            }
             AgentItem::PromptAnswered { seq, frame, stop_reason, usage } => {
                 self.prompt_answered(generation_id, *seq, *frame, stop_reason, usage.clone());
             }
             AgentItem::RequestFailed { seq, code, message, .. } => {
                 self.request_failed(generation_id, *seq, *code, message);
             }
-            AgentItem::RequestAnswered { seq, .. } => self.option_answered(generation_id, *seq, None),
+            AgentItem::RequestAnswered { seq, .. } => {
+                self.option_answered(generation_id, *seq, None);
+                self.authenticated(generation_id, *seq);
+            }
+            AgentItem::FileAsked { request_id, ask, .. } => self.file_asked(generation_id, request_id, ask),
             AgentItem::Started { .. } => {}
             AgentItem::UnknownRequest { request_id, method, .. } => {
-                let seen = self
-                    .state
-                    .generations
-                    .get(&generation_id)
-                    .is_none_or(|generation| generation.seen_requests.contains(request_id));
-                if !seen {
-                    self.emit_for_generation(
-                        generation_id,
-                        Event::GenerationNoted {
-                            generation_id,
-                            note: "refused_method".to_owned(),
-                            count: 1,
-                            detail: method.clone(),
-                        },
-                    );
-                    self.input(
-                        generation_id,
-                        AgentInput::RefuseMethod { request_id: request_id.clone(), method: method.clone() },
-                        None,
-                    );
-                }
+                self.refuse_method(generation_id, request_id, method);
             }
             AgentItem::Junk { count, bytes, sample } => {
                 self.emit_for_generation(
@@ -186,15 +179,54 @@ impl Deciding<'_, '_> {
         }
     }
 
-    fn agent_initialized(&mut self, generation_id: GenerationId, agent: &str, load_session: bool) {
+    fn agent_initialized(
+        &mut self,
+        generation_id: GenerationId,
+        agent: &str,
+        capabilities: &AgentCapabilities,
+    ) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
-        let asked = generation
-            .inputs
-            .iter()
-            .any(|entry| matches!(entry.kind, InputKind::NewSession | InputKind::LoadSession));
+        let asked = generation.inputs.iter().any(|entry| {
+            matches!(entry.kind, InputKind::Authenticate | InputKind::NewSession | InputKind::LoadSession)
+        });
         if asked || generation.status != GenerationStatus::Opening {
             return;
         }
+        let session_id = generation.session_id;
+        let launch = self.state.sessions.get(&session_id).and_then(|session| session.launch.as_ref());
+        let method = launch.and_then(|launch| launch.auth_method.clone());
+        let method = method.filter(|id| capabilities.auth_methods.iter().any(|named| named.id == *id));
+        self.emit_for_generation(
+            generation_id,
+            Event::GenerationInitialized {
+                generation_id,
+                agent: agent.to_owned(),
+                load_session: capabilities.load,
+                capabilities: capabilities.clone(),
+            },
+        );
+        match method {
+            Some(method_id) => self.input(generation_id, AgentInput::Authenticate { method_id }, None),
+            None => self.open_conversation(generation_id),
+        }
+    }
+
+    /// Goes on after a login that the agent took.
+    fn authenticated(&mut self, generation_id: GenerationId, seq: u64) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let login = generation.input(seq).is_some_and(|entry| entry.kind == InputKind::Authenticate);
+        let opened = generation
+            .inputs
+            .iter()
+            .any(|entry| matches!(entry.kind, InputKind::NewSession | InputKind::LoadSession));
+        if login && !opened && generation.status == GenerationStatus::Opening {
+            self.open_conversation(generation_id);
+        }
+    }
+
+    /// Opens the conversation of the session, an earlier one where that can be trusted.
+    fn open_conversation(&mut self, generation_id: GenerationId) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
         let session_id = generation.session_id;
         let cwd = self
             .state
@@ -204,52 +236,37 @@ impl Deciding<'_, '_> {
             .and_then(|task_id| self.state.tasks.get(&task_id))
             .map(|task| task.cwd.clone());
         let Some(cwd) = cwd else { return };
-        self.emit_for_generation(
-            generation_id,
-            Event::GenerationInitialized { generation_id, agent: agent.to_owned(), load_session },
-        );
-        let earlier = self
-            .state
-            .sessions
-            .get(&session_id)
-            .filter(|session| session.can_load && session.launch.as_ref().is_some_and(|it| it.trusts_load))
-            .and_then(|session| session.agent_session_id.clone());
-        let input = match earlier {
-            Some(agent_session_id) => AgentInput::LoadSession { agent_session_id, cwd },
-            None => AgentInput::NewSession { cwd },
-        };
+        let earlier = self.state.sessions.get(&session_id).and_then(|session| {
+            let agent_session_id = session.agent_session_id.clone()?;
+            Some(match way_to_restore(session)? {
+                Restoring::Resume => AgentInput::ResumeSession { agent_session_id, cwd: cwd.clone() },
+                Restoring::Load => AgentInput::LoadSession { agent_session_id, cwd: cwd.clone() },
+            })
+        });
+        let input = earlier.unwrap_or(AgentInput::NewSession { cwd });
         self.input(generation_id, input, None);
     }
 
-    fn option_answered(&mut self, generation_id: GenerationId, seq: u64, problem: Option<String>) {
-        let open = self
-            .state
-            .generations
-            .get(&generation_id)
-            .and_then(|generation| generation.input(seq))
-            .is_some_and(|entry| entry.kind == InputKind::Option && !entry.answered);
-        if open {
-            self.emit_for_generation(
-                generation_id,
-                Event::GenerationOptionSet { generation_id, seq, problem },
-            );
+    /// Refuses a request that is not served, once.
+    pub(crate) fn refuse_method(&mut self, generation_id: GenerationId, request_id: &str, method: &str) {
+        let generation = self.state.generations.get(&generation_id);
+        if generation.is_none_or(|generation| generation.seen_requests.contains(request_id)) {
+            return;
         }
-    }
-
-    /// Sets the options that its launch asks for, in the conversation that was just opened.
-    fn set_options(&mut self, generation_id: GenerationId) {
-        let Some(generation) = self.state.generations.get(&generation_id) else { return };
-        let Some(agent_session_id) = generation.agent_session_id.clone() else { return };
-        let launch = self.state.sessions.get(&generation.session_id).and_then(|it| it.launch.as_ref());
-        let config = launch.map(|launch| launch.config.clone()).unwrap_or_default();
-        for (config_id, value) in config {
-            let agent_session_id = agent_session_id.clone();
-            self.input(
+        self.emit_for_generation(
+            generation_id,
+            Event::GenerationNoted {
                 generation_id,
-                AgentInput::SetConfigOption { agent_session_id, config_id, value },
-                None,
-            );
-        }
+                note: "refused_method".to_owned(),
+                count: 1,
+                detail: method.to_owned(),
+            },
+        );
+        self.input(
+            generation_id,
+            AgentInput::RefuseMethod { request_id: request_id.to_owned(), method: method.to_owned() },
+            None,
+        );
     }
 
     fn session_loaded(&mut self, generation_id: GenerationId) {
@@ -264,7 +281,6 @@ impl Deciding<'_, '_> {
                 generation_id,
                 Event::GenerationOpened { generation_id, agent_session_id },
             );
-            self.set_options(generation_id);
         }
     }
 
@@ -344,7 +360,10 @@ impl Deciding<'_, '_> {
         // An agent that waits for its children may still want to use a tool.
         let answerable = matches!(
             run.status,
-            RunStatus::Running | RunStatus::WaitingApproval | RunStatus::WaitingChildren
+            RunStatus::Running
+                | RunStatus::WaitingApproval
+                | RunStatus::WaitingQuestion
+                | RunStatus::WaitingChildren
         );
         if run.cancel.is_some() || !answerable {
             self.input(
@@ -456,6 +475,11 @@ impl Deciding<'_, '_> {
                 self.end_open_run(generation_id, RunOutcome::Interrupted, &reason);
                 self.stop_generation(generation_id);
             }
+            Some(InputKind::Authenticate) => {
+                let hint = self.login_hint(generation_id, message);
+                self.end_open_run(generation_id, RunOutcome::Failed, &OutcomeReason::LoginNeeded { hint });
+                self.stop_generation(generation_id);
+            }
             Some(InputKind::Initialize | InputKind::NewSession) => {
                 self.end_open_run(generation_id, RunOutcome::Failed, &reason);
                 self.stop_generation(generation_id);
@@ -476,7 +500,7 @@ impl Deciding<'_, '_> {
             Some(InputKind::Option) => {
                 self.option_answered(generation_id, seq, Some(format!("{code}: {message}")));
             }
-            Some(InputKind::Other) | None => {
+            Some(InputKind::Other | InputKind::Close) | None => {
                 self.emit_for_generation(
                     generation_id,
                     Event::GenerationNoted {
@@ -499,7 +523,14 @@ impl Deciding<'_, '_> {
             .and_then(|session| session.launch.as_ref())
             .map(|launch| launch.login_hint.clone())
             .unwrap_or_default();
-        if hint.is_empty() { message.to_owned() } else { format!("{message}; {hint}") }
+        let named =
+            self.state.generations.get(&generation_id).map(|it| it.capabilities.auth_methods.as_slice());
+        let named: Vec<&str> = named.unwrap_or_default().iter().map(|method| method.name.as_str()).collect();
+        match (hint.is_empty(), named.is_empty()) {
+            (false, _) => format!("{message}; {hint}"),
+            (true, false) => format!("{message}; the agent names these ways to log in: {}", named.join(", ")),
+            (true, true) => message.to_owned(),
+        }
     }
 
     fn give_up_on_garbage(&mut self, generation_id: GenerationId) {

@@ -167,9 +167,9 @@ impl Deciding<'_, '_> {
         })
     }
 
-    /// Digests of a task's full outputs that no other task refers to.
+    /// Digests of a task's full outputs and files that no other task refers to.
     fn own_results(&self, task_id: TaskId) -> Vec<String> {
-        let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+        let (mut own, mut others) = self.attached(task_id);
         for run in self.state.runs.values() {
             if let Some(result) = &run.result {
                 let set = if run.task_id == Some(task_id) { &mut own } else { &mut others };
@@ -198,7 +198,7 @@ impl Deciding<'_, '_> {
         }
         let chosen: BTreeSet<String> = over
             .into_iter()
-            .filter(|(_, old)| *old)
+            .filter(|(digest, old)| *old && !self.is_attached(digest))
             .map(|(digest, _)| digest)
             .take(at_most as usize)
             .collect();

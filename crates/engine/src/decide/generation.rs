@@ -63,10 +63,21 @@ impl Deciding<'_, '_> {
             status,
             Some(GenerationStatus::Launching | GenerationStatus::Opening | GenerationStatus::Ready)
         ) {
+            self.close_conversation(generation_id);
             self.emit_for_generation(
                 generation_id,
                 Event::GenerationMoved { generation_id, status: GenerationStatus::Stopping },
             );
+        }
+    }
+
+    /// Asks an agent that knows how to close its conversation before its process is ended, so that it can store it.
+    /// Nothing depends on what it does then.
+    fn close_conversation(&mut self, generation_id: GenerationId) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let ready = generation.status == GenerationStatus::Ready && generation.capabilities.close;
+        if let Some(agent_session_id) = generation.agent_session_id.clone().filter(|_| ready) {
+            self.input(generation_id, AgentInput::CloseSession { agent_session_id }, None);
         }
     }
 

@@ -6,7 +6,7 @@ use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{QuestionId, RunId, SessionId, TaskId};
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
-use rallypoint_model::run::{RunPurpose, RunStatus, RunTrigger};
+use rallypoint_model::run::{RunPurpose, RunTrigger};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 
 use super::Deciding;
@@ -84,6 +84,7 @@ impl Deciding<'_, '_> {
         if question.status != QuestionStatus::Open {
             return;
         }
+        let question = question.clone();
         let task_id = question.task_id;
         let scope = match question.run_id {
             Some(run_id) => self.run_scope(run_id),
@@ -92,8 +93,9 @@ impl Deciding<'_, '_> {
         self.emit(
             Aggregate::Task(task_id),
             scope,
-            Event::QuestionClosed { question_id, status, answer, by: by.to_owned() },
+            Event::QuestionClosed { question_id, status, answer: answer.clone(), by: by.to_owned() },
         );
+        self.settle_form(&question, status, answer.as_ref());
     }
 
     /// Withdraws those open questions of a task that `which` picks.
@@ -134,7 +136,8 @@ impl Deciding<'_, '_> {
         let question = question.clone();
         match &question.question {
             QuestionKind::Approval { .. } => self.answer_approval(&question, answer, by)?,
-            QuestionKind::Ask { .. } => self.answer_ask(&question, answer, by)?,
+            QuestionKind::Ask { form: Some(form), .. } => self.answer_form(&question, form, answer, by)?,
+            QuestionKind::Ask { form: None, .. } => self.answer_ask(&question, answer, by)?,
             QuestionKind::Acceptance { .. } => self.answer_acceptance(&question, answer, by)?,
         }
         Ok(Outcome::Done)
@@ -197,9 +200,7 @@ impl Deciding<'_, '_> {
             .state
             .open_questions(question.task_id)
             .any(|other| other.run_id == Some(run_id) && other.id != question.id);
-        if !waits_for_more
-            && self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::WaitingApproval)
-        {
+        if !waits_for_more && self.waits_for_a_person(run_id) {
             self.move_run(run_id, RunTrigger::Resumed);
         }
         self.unblock_task(question.task_id);
@@ -301,7 +302,8 @@ impl Deciding<'_, '_> {
                         option_of_kind(options, "reject_once").map(|option| option.option_id.clone());
                     self.settle_approval(&question, reject);
                 }
-                QuestionKind::Ask { .. } => self.ask_expired(question.task_id),
+                QuestionKind::Ask { form: Some(_), .. } => self.go_on_after(&question),
+                QuestionKind::Ask { form: None, .. } => self.ask_expired(question.task_id),
                 QuestionKind::Acceptance { .. } => {}
             }
         }

@@ -144,7 +144,7 @@ impl Deciding<'_, '_> {
         if blocked_by_itself && !stop_asked {
             let text = question.unwrap_or_else(|| summary.to_owned());
             let minutes = self.context.limits.question_deadline_minutes;
-            self.open_question(run_id, QuestionKind::Ask { text }, None, minutes);
+            self.open_question(run_id, QuestionKind::Ask { text, form: None }, None, minutes);
         }
         self.move_task_after_run(run_id, task_id, outcome, reason, blocked_by_itself);
     }

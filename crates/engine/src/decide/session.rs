@@ -13,6 +13,26 @@ use rallypoint_model::task::{TaskStatus, TaskTrigger};
 use super::Deciding;
 use crate::prompt::{FollowUpReason, GoalPrompt, goal_prompt};
 use crate::router::sub_agent_entity;
+use crate::state::Session;
+
+/// How an earlier conversation is opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restoring {
+    /// Without its history.
+    Resume,
+    /// With its history repeated.
+    Load,
+}
+
+/// The way that the agent says it knows and its profile trusts; the one without history first, since what is repeated
+/// was told long ago.
+pub(crate) fn way_to_restore(session: &Session) -> Option<Restoring> {
+    let launch = session.launch.as_ref()?;
+    if session.can_resume && launch.trusts_resume {
+        return Some(Restoring::Resume);
+    }
+    (session.can_load && launch.trusts_load).then_some(Restoring::Load)
+}
 
 impl Deciding<'_, '_> {
     /// Starts the sub-agent that a task asks for at this place.
@@ -224,10 +244,7 @@ impl Deciding<'_, '_> {
     /// Whether its agent can be trusted to open this conversation again in a new process.
     pub(crate) fn can_be_restored(&self, session_id: SessionId) -> bool {
         self.state.sessions.get(&session_id).is_some_and(|session| {
-            session.agent_session_id.is_some()
-                && session.can_load
-                && !session.stopped
-                && session.launch.as_ref().is_some_and(|launch| launch.trusts_load)
+            session.agent_session_id.is_some() && !session.stopped && way_to_restore(session).is_some()
         })
     }
 
@@ -266,8 +283,9 @@ impl Deciding<'_, '_> {
     /// A task that waits goes on, because something is said to its session.
     pub(crate) fn resume_task_for(&mut self, task_id: TaskId, session_id: SessionId, by: &str) {
         // An agent that waits for a permission still needs its answer, so that question stays.
-        self.withdraw_questions(task_id, by, |question| match question.question {
-            QuestionKind::Ask { .. } => question.session_id == Some(session_id),
+        self.withdraw_questions(task_id, by, |question| match &question.question {
+            // One who fills in a form answers the agent itself, which still waits.
+            QuestionKind::Ask { form, .. } => form.is_none() && question.session_id == Some(session_id),
             QuestionKind::Acceptance { .. } => true,
             QuestionKind::Approval { .. } => false,
         });

@@ -4,7 +4,7 @@ use rallypoint_model::agent_io::AgentInput;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{RunId, SessionId, TaskId};
-use rallypoint_model::question::QuestionStatus;
+use rallypoint_model::question::{QuestionKind, QuestionStatus};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
@@ -100,7 +100,7 @@ impl Deciding<'_, '_> {
         };
         self.answer_open_approvals_cancelled(run_id);
         // It waits for the agent now, no longer for a person.
-        if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::WaitingApproval) {
+        if self.waits_for_a_person(run_id) {
             self.move_run(run_id, RunTrigger::Resumed);
         }
         self.unblock_task_of(run_id);
@@ -110,6 +110,18 @@ impl Deciding<'_, '_> {
             .get(&generation_id)
             .and_then(|generation| generation.agent_session_id.clone());
         if let Some(agent_session_id) = agent_session_id {
+            self.input(generation_id, AgentInput::Cancel { agent_session_id }, Some(run_id));
+        }
+        // Helpers that work on after the turn that made them end only when they are told so themselves.
+        let session = self.state.sessions.get(&session_id);
+        let helpers: Vec<String> = session
+            .map(|session| session.native_agents.as_slice())
+            .unwrap_or_default()
+            .iter()
+            .filter(|helper| helper.can_cancel && matches!(&*helper.state, "running" | "requires_action"))
+            .map(|helper| helper.agent_session_id.clone())
+            .collect();
+        for agent_session_id in helpers {
             self.input(generation_id, AgentInput::Cancel { agent_session_id }, Some(run_id));
         }
     }
@@ -122,7 +134,11 @@ impl Deciding<'_, '_> {
             .questions
             .values()
             .filter(|question| question.run_id == Some(run_id) && question.status == QuestionStatus::Open)
-            .map(|question| (question.id, question.request_id.clone()))
+            .map(|question| {
+                // A form is answered by being closed.
+                let approval = matches!(question.question, QuestionKind::Approval { .. });
+                (question.id, question.request_id.clone().filter(|_| approval))
+            })
             .collect();
         let generation_id = self.state.runs.get(&run_id).and_then(|run| run.generation_id);
         for (question_id, request_id) in open {

@@ -44,6 +44,7 @@ impl Deciding<'_, '_> {
             });
         }
         let task_id = create.task_id;
+        let attachments = self.store_attachments(create);
         let deadline_at = (create.timeout_ms > 0).then(|| self.now().plus(create.timeout_ms));
         let scope = Scope { task_id: Some(task_id), room_id: Some(room_id), ..Scope::default() };
         self.emit(
@@ -67,6 +68,7 @@ impl Deciding<'_, '_> {
                 priority: create.priority,
                 budget: create.budget,
                 platform_message_id: create.platform_message_id.clone(),
+                attachments,
             },
         );
         self.post(Post {

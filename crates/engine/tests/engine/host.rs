@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rallypoint_engine::due::{Attendance, Effect, Verification, due};
 use rallypoint_engine::view::is_settled;
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, AgentReport, ToolCallView};
+use rallypoint_model::agent_offer::{AgentCapabilities, ConversationOffer};
 use rallypoint_model::command::Command;
 use rallypoint_model::ids::{EvidenceId, GenerationId, TaskId};
 use rallypoint_model::question::ApprovalOption;
@@ -12,6 +13,7 @@ use rallypoint_model::session::{GenerationEnd, GenerationStatus, SpoolCursor};
 use rallypoint_model::task::{CriterionCheck, Evidence, EvidenceResult};
 use uuid::Uuid;
 
+use crate::answers::{loads, setting_answer, told, whole};
 use crate::world::World;
 
 /// One step of a scripted turn. What follows a stop comes late.
@@ -63,6 +65,12 @@ pub(crate) struct Host {
     pub(crate) session_new: Option<(i64, &'static str)>,
     /// How opening an earlier conversation is refused.
     pub(crate) session_load: Option<(i64, &'static str)>,
+    /// What processes say that they can do.
+    pub(crate) capabilities: AgentCapabilities,
+    /// What they offer in a conversation.
+    pub(crate) offer: ConversationOffer,
+    /// What was said to them besides prompts, as the kind and the value.
+    pub(crate) told: Vec<String>,
     /// Whether processes are launched at all.
     pub(crate) launching: bool,
     /// Whether a process answers the hello.
@@ -90,6 +98,9 @@ impl Host {
             launches: VecDeque::new(),
             session_new: None,
             session_load: None,
+            capabilities: loads(),
+            offer: ConversationOffer::default(),
+            told: Vec::new(),
             launching: true,
             answering: true,
             checking: true,
@@ -177,14 +188,14 @@ impl Host {
     }
 
     fn input(&mut self, world: &mut World, attendance: &Attendance, seq: u64, input: &AgentInput) {
+        self.told.extend(told(input));
         let id = attendance.generation_id;
         let accepted = AgentItem::InputAccepted { seq };
         match input {
             AgentInput::Initialize => {
                 let hello = AgentItem::Initialized {
                     agent: "agent 1.0".to_owned(),
-                    load_session: true,
-                    raw: serde_json::Value::Null,
+                    capabilities: self.capabilities.clone(),
                 };
                 report(world, id, vec![accepted, hello]);
             }
@@ -198,9 +209,9 @@ impl Host {
                         raw: serde_json::Value::Null,
                     },
                 };
-                report(world, id, vec![accepted, answer]);
+                report(world, id, vec![accepted, whole(&self.offer), answer]);
             }
-            AgentInput::LoadSession { .. } => {
+            AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => {
                 let answer = match self.session_load {
                     Some((code, message)) => {
                         AgentItem::RequestFailed { seq, frame: 2, code, message: message.to_owned() }
@@ -228,7 +239,7 @@ impl Host {
                 process.playing = turn.into();
                 self.play(world, id);
             }
-            AgentInput::AnswerPermission { .. } => {
+            AgentInput::AnswerPermission { .. } | AgentInput::AnswerElicitation { .. } => {
                 report(world, id, vec![accepted]);
                 self.play(world, id);
             }
@@ -240,8 +251,18 @@ impl Host {
                     OnCancel::Ignores => true,
                 };
             }
-            AgentInput::RefuseMethod { .. } | AgentInput::SetConfigOption { .. } => {
+            AgentInput::Authenticate { method_id } => {
+                report(world, id, vec![accepted, setting_answer(seq, method_id)]);
+            }
+            AgentInput::RefuseMethod { .. }
+            | AgentInput::CloseSession { .. }
+            | AgentInput::ServeFile { .. } => {
                 report(world, id, vec![accepted]);
+            }
+            AgentInput::SetConfigOption { value, .. }
+            | AgentInput::SetMode { mode_id: value, .. }
+            | AgentInput::SetModel { model_id: value, .. } => {
+                report(world, id, vec![accepted, setting_answer(seq, value)]);
             }
         }
     }

@@ -7,12 +7,14 @@
     reason = "helpers of tests: a value that is not there is their finding"
 )]
 
+mod answers;
 mod approvals;
 mod archive;
 mod deliveries;
 mod host;
 mod invariants;
 mod losses;
+mod offers;
 mod old_journals;
 mod prompts;
 mod properties;

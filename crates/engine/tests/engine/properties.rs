@@ -11,8 +11,10 @@ use rallypoint_model::session::{GenerationEnd, SpoolCursor};
 use rallypoint_model::task::{Criterion, CriterionCheck, Evidence, EvidenceResult};
 use uuid::Uuid;
 
+use crate::answers::loads;
 use crate::host::{Host, Verb, ask, call, said, tool_call};
 use crate::invariants::{Auditor, check_state, documents, replay};
+use crate::offers::{elicitation, offered};
 use crate::prompts::check_prompts;
 use crate::world::{World, agent, command_criterion, task};
 
@@ -173,11 +175,7 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
     let request = ["1", "2", "\"a\""][item.word as usize % 3].to_owned();
     match item.kind {
         0 => AgentItem::InputAccepted { seq },
-        1 => AgentItem::Initialized {
-            agent: text.to_owned(),
-            load_session: true,
-            raw: serde_json::Value::Null,
-        },
+        1 => AgentItem::Initialized { agent: text.to_owned(), capabilities: loads() },
         2 => AgentItem::SessionOpened { agent_session_id: text.to_owned(), raw: serde_json::Value::Null },
         3 | 4 => said(frame, text),
         5 => tool_call(frame, &request, ["pending", "completed", "failed", "new"][item.word as usize % 4]),
@@ -197,6 +195,8 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
         13 => AgentItem::Stderr { text: text.to_owned() },
         14 if item.word < 4 => AgentItem::Started { pid: 7 },
         14 => AgentItem::SessionLoaded { seq, frame },
+        _ if item.word == 1 => offered(frame, &["a", "b", "c"][item.seq as usize % 3..]),
+        _ if item.word == 2 => elicitation(&request, frame),
         _ if item.word == 0 => AgentItem::Exited { code: Some(0), signal: None },
         _ => AgentItem::PermissionAsked {
             request_id: request,

@@ -34,7 +34,7 @@ fn a_blocked_worker_asks_and_the_answer_goes_to_the_same_session_in_its_words() 
     let question_id = world.question();
     assert_eq!(
         world.state.questions[&question_id].question,
-        QuestionKind::Ask { text: "Which branch?".to_owned() }
+        QuestionKind::Ask { text: "Which branch?".to_owned(), form: None }
     );
     assert_eq!(
         world.replies(id, "question"),

@@ -259,6 +259,7 @@ pub(crate) fn task(number: u128) -> CreateTask {
         priority: rallypoint_model::admission::Priority::Normal,
         budget: rallypoint_model::admission::Budget::default(),
         platform_message_id: None,
+        attachments: Vec::new(),
     }
 }
 

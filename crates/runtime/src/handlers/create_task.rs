@@ -17,7 +17,7 @@ use rallypoint_process::environment::looks_secret;
 use uuid::Uuid;
 
 use super::agents::chosen;
-use super::task_of;
+use super::{attachments, task_of};
 use crate::daemon::Shared;
 
 /// Characters of a title that is taken from the goal.
@@ -49,6 +49,8 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     // Secrets are known to the funnel before anything that could hold them is stored.
     shared.redactor.add(secrets.clone());
     shared.environments.keep(task_id, secrets);
+    let attachments =
+        attachments::read(&input.attachments, &shared.config.limits, &shared.redactor.current())?;
     let command = Command::CreateTask(CreateTask {
         task_id,
         idempotency_key: input.idempotency_key.clone().or_else(|| platform_key(&input)),
@@ -65,6 +67,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         priority: input.priority.unwrap_or_default(),
         budget: input.budget.unwrap_or_default(),
         platform_message_id: input.platform_message_id.clone(),
+        attachments,
     });
     match shared.decider.decide(command).await? {
         Outcome::Task { task_id } => task_of(shared, task_id).await,
@@ -196,9 +199,13 @@ pub(super) fn resolve(
         environment,
         secret_names,
         config,
+        wanted: request.wanted.clone(),
         trusts_load: profile.trusts_load,
+        trusts_resume: profile.trusts_resume,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
+        auth_method: profile.auth_method.clone(),
+        services: profile.services.clone(),
         stall_ms: profile.stall_ms.and_then(|limit| i64::try_from(limit).ok()),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
         choice: AgentChoice::Named,
@@ -243,6 +250,9 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         config: BTreeMap::new(),
         usage: UsageKind::PerTurn,
         trusts_load: false,
+        trusts_resume: false,
+        auth_method: None,
+        services: Vec::new(),
         login_hint: None,
         login: Login::default(),
         install_hint: None,

@@ -7,6 +7,8 @@
     reason = "helpers of tests: a value that is not there is their finding"
 )]
 
+#[path = "../../../engine/tests/engine/answers.rs"]
+mod answers;
 mod commits;
 mod deliveries;
 mod faults;

@@ -22,11 +22,11 @@ fn words_and_thoughts_are_text_and_other_content_is_kept_raw() {
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "image", "data": "x"}}),
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": ""}, "_meta": {"x": 1}}),
         json!({"sessionUpdate": "agent_message_chunk"}),
-        json!({"sessionUpdate": "user_message_chunk", "content": text}),
-        json!({"sessionUpdate": "available_commands_update", "availableCommands": []}),
+        json!({"sessionUpdate": "user_message_chunk"}),
+        json!({"sessionUpdate": "available_commands_update", "availableCommands": 5}),
+        json!({"sessionUpdate": "plan_removed", "plan": "p"}),
         json!({"sessionUpdate": "hologram", "depth": 3}),
         json!({"sessionUpdate": "tool_call", "title": "no id"}),
-        json!({"sessionUpdate": "plan_removed", "planId": "p"}),
         json!({"sessionUpdate": 5}),
     ] {
         let name = update["sessionUpdate"].as_str().unwrap_or("session/update").to_owned();
@@ -116,7 +116,7 @@ fn frames_of_known_agents_are_understood() {
         ),
         (
             r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"subagent_update","sessionId":"child","state":"running"}}}"#,
-            "other",
+            "native_agent",
         ),
         (
             r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s","options":[{"optionId":"proceed_always","name":"Allow for this session","kind":"allow_always"},{"optionId":"cancel","name":"Reject","kind":"reject_once"}],"toolCall":{"toolCallId":"c","status":"pending","title":"echo","kind":"execute"}}}"#,
@@ -134,4 +134,95 @@ fn frames_of_known_agents_are_understood() {
         let kind = item.pointer("/output/kind").or(item.get("kind")).and_then(Value::as_str);
         assert_eq!(kind, Some(expected), "{line}");
     }
+}
+
+/// The kinds of the schema, each in a form that it reads itself.
+#[test]
+fn every_update_of_the_schema_has_an_output_of_its_own() {
+    let text = json!({"type": "text", "text": "t"});
+    let cases = [
+        (json!({"sessionUpdate": "user_message_chunk", "content": text}), "user_message"),
+        (json!({"sessionUpdate": "agent_message_chunk", "content": text}), "message"),
+        (json!({"sessionUpdate": "agent_thought_chunk", "content": text}), "thought"),
+        (json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "t"}), "tool_call"),
+        (json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"}), "tool_call_update"),
+        (json!({"sessionUpdate": "plan", "entries": []}), "plan"),
+        (
+            json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": []}}),
+            "plan",
+        ),
+        (json!({"sessionUpdate": "plan_removed", "planId": "p"}), "plan_removed"),
+        (json!({"sessionUpdate": "available_commands_update", "availableCommands": []}), "commands"),
+        (json!({"sessionUpdate": "current_mode_update", "currentModeId": "m"}), "mode"),
+        (json!({"sessionUpdate": "config_option_update", "configOptions": []}), "other"),
+        (json!({"sessionUpdate": "session_info_update", "title": "t"}), "title"),
+        (json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}), "usage"),
+        (json!({"sessionUpdate": "notice", "severity": "warning", "title": "t"}), "notice"),
+        (
+            json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": "completed"}),
+            "compaction",
+        ),
+        (
+            json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": "c", "content": text}),
+            "compaction_summary",
+        ),
+        (
+            json!({"sessionUpdate": "subagent_update", "sessionId": "c", "state": {"state": "running"}}),
+            "native_agent",
+        ),
+        (
+            json!({"sessionUpdate": "session_message", "messageId": "m", "senderSessionId": "s",
+                "recipientSessionId": "c", "content": [text]}),
+            "session_message",
+        ),
+        (
+            json!({"sessionUpdate": "session_message_chunk", "messageId": "m", "content": text}),
+            "session_message",
+        ),
+    ];
+    for (update, expected) in cases {
+        let known: agent_client_protocol_schema::v1::SessionUpdate =
+            serde_json::from_value(update.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&known).unwrap()["sessionUpdate"], update["sessionUpdate"]);
+        let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
+        let items = peer(UsageKind::None).items(&line.to_string(), 7);
+        let output = serde_json::to_value(items.last().unwrap()).unwrap();
+        assert_eq!(output.pointer("/output/kind"), Some(&Value::from(expected)), "{update}");
+    }
+}
+
+#[test]
+fn what_changes_an_offer_is_told_before_what_it_answers() {
+    let mut peer = peer(UsageKind::None);
+    let opened = json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s",
+        "modes": {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}]}}});
+    let items = peer.items(&opened.to_string(), 1);
+    assert!(
+        matches!(&*items, [AgentItem::Offered { frame: 1, .. }, AgentItem::SessionOpened { .. }]),
+        "{items:?}"
+    );
+    let set = json!({"jsonrpc": "2.0", "id": 4, "result": {"configOptions": [{"id": "m", "name": "M",
+        "type": "select", "currentValue": "x", "options": [{"value": "x", "name": "X"}]}]}});
+    let items = peer.items(&set.to_string(), 2);
+    assert!(
+        matches!(&*items, [AgentItem::Offered { .. }, AgentItem::RequestAnswered { seq: 4, .. }]),
+        "{items:?}"
+    );
+    let mode = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
+        "update": {"sessionUpdate": "current_mode_update", "currentModeId": "b"}}});
+    let items = peer.items(&mode.to_string(), 3);
+    assert!(
+        matches!(&*items, [AgentItem::Offered { agent_session_id: Some(id), .. }, AgentItem::Output { .. }] if id == "s"),
+        "{items:?}"
+    );
+}
+
+#[test]
+fn a_question_to_a_person_is_one_and_an_unknown_form_of_it_is_refused() {
+    let line = |params: Value| json!({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": params});
+    let known = line(json!({"sessionId": "s", "mode": "form", "message": "Which?",
+        "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}));
+    let AgentItem::ElicitationAsked { request_id, text, form, .. } = one(&known) else { panic!() };
+    assert_eq!((request_id.as_str(), text.as_str(), form.fields.len()), ("\"e1\"", "Which?", 1));
+    assert!(matches!(one(&line(json!({"mode": "voice"}))), AgentItem::UnknownRequest { .. }));
 }

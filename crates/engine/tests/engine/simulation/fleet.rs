@@ -7,6 +7,7 @@ use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, AgentReport
 use rallypoint_model::ids::GenerationId;
 use rallypoint_model::session::SpoolCursor;
 
+use crate::answers::loads;
 use crate::host::{ask, said};
 
 /// One step of an agent.
@@ -78,17 +79,20 @@ impl Fleet {
         process.taken = seq;
         process.spool.push((AgentItem::InputAccepted { seq }, process.frames));
         match input {
-            AgentInput::Initialize => process.reply(AgentItem::Initialized {
-                agent: "agent 1.0".to_owned(),
-                load_session: true,
-                raw: serde_json::Value::Null,
-            }),
+            AgentInput::Initialize => {
+                process.reply(AgentItem::Initialized { agent: "agent 1.0".to_owned(), capabilities: loads() })
+            }
             AgentInput::NewSession { .. } => process.reply(AgentItem::SessionOpened {
                 agent_session_id: format!("conversation of {id}"),
                 raw: serde_json::Value::Null,
             }),
-            AgentInput::LoadSession { .. } => process.reply(AgentItem::SessionLoaded { seq, frame: 0 }),
-            AgentInput::SetConfigOption { .. } => process.reply(AgentItem::RequestAnswered { seq, frame: 0 }),
+            AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => {
+                process.reply(AgentItem::SessionLoaded { seq, frame: 0 })
+            }
+            AgentInput::Authenticate { .. }
+            | AgentInput::SetConfigOption { .. }
+            | AgentInput::SetMode { .. }
+            | AgentInput::SetModel { .. } => process.reply(AgentItem::RequestAnswered { seq, frame: 0 }),
             AgentInput::Prompt { .. } => {
                 process.prompt = Some(seq);
                 process.acts = turn.into();
@@ -99,8 +103,13 @@ impl Fleet {
                 process.waits = false;
                 process.acts = [Act::Stop("cancelled")].into();
             }
-            AgentInput::AnswerPermission { .. } => process.waits = false,
-            AgentInput::Cancel { .. } | AgentInput::RefuseMethod { .. } => {}
+            AgentInput::AnswerPermission { .. } | AgentInput::AnswerElicitation { .. } => {
+                process.waits = false
+            }
+            AgentInput::Cancel { .. }
+            | AgentInput::RefuseMethod { .. }
+            | AgentInput::CloseSession { .. }
+            | AgentInput::ServeFile { .. } => {}
         }
         false
     }
