@@ -13,6 +13,8 @@ mod children;
 mod deadline;
 mod generation;
 mod question;
+mod room;
+mod route;
 mod run_end;
 mod session;
 mod spawn;
@@ -27,6 +29,7 @@ use rallypoint_model::ids::{IdSource, MessageId, RoomId, RunId, SessionId, TaskI
 use rallypoint_model::limits::Limits;
 use rallypoint_model::message::{Message, Speaker};
 use rallypoint_model::refusal::Refusal;
+use rallypoint_model::routing::RouterSwitch;
 use rallypoint_model::run::RunTrigger;
 use rallypoint_model::task::{TaskReason, TaskTrigger};
 use rallypoint_model::time::Timestamp;
@@ -74,6 +77,8 @@ pub struct Context<'a> {
     pub funnel: &'a dyn Funnel,
     /// Fault switch.
     pub unique_keys: UniqueKeys,
+    /// Whether events of sub-agents reach rooms.
+    pub router: RouterSwitch,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -135,8 +140,10 @@ impl Deciding<'_, '_> {
                 }
                 Ok(Outcome::Done)
             }
+            Command::CreateRoom { room_id, room_kind, title } => self.create_room(*room_id, *room_kind, title),
             Command::CreateTask(create) => self.create_task(create),
             Command::SpawnSession(spawn) => self.spawn_session(spawn),
+            Command::RaiseEvent { session_id, event } => self.raise_event(*session_id, event),
             Command::AwaitChildren { session_id } => self.await_children(*session_id),
             Command::StopSession { session_id, by } => self.stop_session(*session_id, by),
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),

@@ -164,6 +164,9 @@ pub struct Task {
     pub reason: Option<TaskReason>,
     /// The room that asked.
     pub origin_room_id: RoomId,
+    /// The room where its sub-agents talk among themselves.
+    #[serde(default)]
+    pub worktree_room_id: Option<RoomId>,
     /// The message that asked, once it is in the room.
     pub origin_message_id: Option<MessageId>,
     /// Work folder.
@@ -289,6 +292,9 @@ pub struct Session {
     pub last_run: Option<RunId>,
     /// Boundary events that reached its room.
     pub round_trips: u32,
+    /// Boundary events that were told in no room.
+    #[serde(default)]
+    pub kept_events: u32,
     /// Whether it is over its cap.
     pub capped: bool,
     /// Whether it was stopped for good.

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
 use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::message::RoomKind;
 use crate::question::Answer;
 use crate::retention::DeleteMode;
+use crate::routing::ExplicitEvent;
 use crate::session::GenerationEnd;
 use crate::task::{Criterion, Evidence};
 use crate::usage::UsageKind;
@@ -70,6 +72,9 @@ pub struct CreateTask {
     pub goal: String,
     /// The room that asks; the world's main room when absent.
     pub room_id: Option<RoomId>,
+    /// The room where its sub-agents talk among themselves; it has to exist.
+    #[serde(default)]
+    pub worktree_room_id: Option<RoomId>,
     /// Absolute work folder.
     pub cwd: String,
     /// What must hold for done.
@@ -123,10 +128,26 @@ pub enum Command {
         /// The platform's own voice.
         system_id: EntityId,
     },
+    /// Make a room.
+    CreateRoom {
+        /// Its id.
+        room_id: RoomId,
+        /// Its kind: `task`, `worktree` or `direct`.
+        room_kind: RoomKind,
+        /// Its title; not empty.
+        title: String,
+    },
     /// Make a task and start its work.
     CreateTask(CreateTask),
     /// Start one more sub-agent.
     SpawnSession(SpawnSession),
+    /// A session raises an event with a structured call.
+    RaiseEvent {
+        /// Which session.
+        session_id: SessionId,
+        /// What it raises.
+        event: ExplicitEvent,
+    },
     /// A session in its turn waits for the sub-agents that it started.
     AwaitChildren {
         /// Which.

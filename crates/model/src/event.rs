@@ -10,6 +10,7 @@ use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, S
 use crate::message::{Message, RoomKind};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
+use crate::routing::NotRouted;
 use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
 use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind};
 use crate::stop::{StopNode, StoppedNode};
@@ -186,6 +187,9 @@ pub enum Event {
         goal: String,
         /// The room that asked.
         origin_room_id: RoomId,
+        /// The room where its sub-agents talk among themselves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worktree_room_id: Option<RoomId>,
         /// Absolute work folder.
         cwd: String,
         /// What must hold.
@@ -395,6 +399,20 @@ pub enum Event {
         /// Key of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
+    },
+    /// A boundary event of a session is told in no room, now or later.
+    #[serde(rename = "session.event_kept")]
+    SessionEventKept {
+        /// Which session.
+        session_id: SessionId,
+        /// Its run.
+        run_id: RunId,
+        /// Name of the event.
+        event: String,
+        /// What it would have said, shortened.
+        text: String,
+        /// Why.
+        why: NotRouted,
     },
     /// A run was accepted.
     #[serde(rename = "run.queued")]
@@ -648,6 +666,7 @@ impl Event {
             Self::QuestionExtended { .. } => "question.extended",
             Self::QuestionClosed { .. } => "question.closed",
             Self::SessionCreated { .. } => "session.created",
+            Self::SessionEventKept { .. } => "session.event_kept",
             Self::RunQueued { .. } => "run.queued",
             Self::RunMoved { .. } => "run.moved",
             Self::RunAnswered { .. } => "run.answered",

@@ -18,6 +18,7 @@ pub mod message;
 pub mod question;
 pub mod refusal;
 pub mod retention;
+pub mod routing;
 pub mod run;
 pub mod session;
 pub mod stop;

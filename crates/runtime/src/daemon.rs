@@ -150,6 +150,7 @@ impl Daemon {
         let parts = DeciderParts {
             store,
             limits: Arc::clone(&limits),
+            router: config.router,
             redactor: redactor.clone(),
             faults,
             followers: followers.clone(),

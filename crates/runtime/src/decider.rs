@@ -16,6 +16,7 @@ use rallypoint_engine::state::State;
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
+use rallypoint_model::routing::RouterSwitch;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_process::fault_point::pass;
 use rallypoint_store::{Store, StoreError};
@@ -61,6 +62,7 @@ impl std::fmt::Debug for Job {
 pub(crate) struct DeciderParts {
     pub(crate) store: Store,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) router: RouterSwitch,
     pub(crate) redactor: SharedRedactor,
     pub(crate) faults: Faults,
     pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
@@ -276,6 +278,7 @@ impl Worker {
                     limits: &self.parts.limits,
                     funnel: &self.parts.redactor,
                     unique_keys: self.parts.faults.unique_keys(),
+                    router: self.parts.router,
                 };
                 decide(&mut self.state, command, &mut context, &mut changes)
             })

@@ -186,6 +186,7 @@ impl Bars {
             | Event::QuestionExtended { .. }
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
+            | Event::SessionEventKept { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunSuspected { .. }
             | Event::RunReassured { .. }

@@ -96,6 +96,10 @@ impl Narrator {
                     (purpose, Some(label)) => line(label, words::purpose(*purpose).to_owned()),
                 }
             }
+            Event::SessionEventKept { session_id, event, why, .. } => {
+                let who = self.label(*session_id).unwrap_or("agent").to_owned();
+                line(&who, format!("`{event}` is told in no room ({})", why.as_str()))
+            }
             Event::GenerationStarted { generation_id, session_id, .. } => {
                 self.sessions_of_generations.insert(*generation_id, *session_id);
                 Vec::new()

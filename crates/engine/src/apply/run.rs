@@ -52,6 +52,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     queue: Vec::new(),
                     last_run: None,
                     round_trips: 0,
+                    kept_events: 0,
                     capped: false,
                     stopped: false,
                     agent_session_id: None,
@@ -67,6 +68,12 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             if let Some(room) = room_id.and_then(|id| state.rooms.get_mut(&id)) {
                 room.session_id = Some(*session_id);
                 changes.touch(RowRef::Room(room.id));
+            }
+        }
+        Event::SessionEventKept { session_id, .. } => {
+            if let Some(session) = state.sessions.get_mut(session_id) {
+                session.kept_events = session.kept_events.saturating_add(1);
+                changes.touch(RowRef::Session(*session_id));
             }
         }
         Event::RunQueued {

@@ -393,6 +393,7 @@ impl Deciding<'_, '_> {
             crate::consequences::Boundary::Blocked,
             &format!("asks for permission: {title}"),
             request_id,
+            super::route::ByCall::No,
         );
         // Telling it may have ended the run by its cap.
         if self.state.runs.get(&run_id).is_some_and(Run::is_open) {

@@ -26,6 +26,7 @@ impl Deciding<'_, '_> {
             .with_hint("use a new id for a new task"));
         }
         let room_id = self.checked_room(create)?;
+        self.check_worktree_room(create)?;
         self.check_limits(create)?;
         let mut criteria = create.criteria.clone();
         if criteria.is_empty() && create.acceptance == Acceptance::Checked {
@@ -48,6 +49,7 @@ impl Deciding<'_, '_> {
                 title: create.title.clone(),
                 goal: create.goal.clone(),
                 origin_room_id: room_id,
+                worktree_room_id: create.worktree_room_id,
                 cwd: create.cwd.clone(),
                 criteria,
                 acceptance: create.acceptance,

@@ -54,6 +54,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         title: input.title.clone().unwrap_or_else(|| one_line(&input.goal, TITLE_CHARS)),
         goal: input.goal.clone(),
         room_id: input.room_id,
+        worktree_room_id: input.worktree_room_id,
         cwd,
         criteria: criteria(&input)?,
         acceptance: if input.unchecked { Acceptance::Unchecked } else { Acceptance::Checked },
