@@ -18,6 +18,7 @@ pub mod permission;
 pub mod planner;
 pub mod prompt;
 pub mod question_machine;
+pub mod roster;
 pub mod router;
 pub mod run_machine;
 pub mod scrub;

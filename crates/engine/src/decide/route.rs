@@ -78,7 +78,7 @@ impl Deciding<'_, '_> {
         let Some(session) = self.state.sessions.get(&run.session_id) else {
             return;
         };
-        let (Some(origin), Some(launch)) = (session.origin.clone(), session.launch.as_ref()) else {
+        let Some(launch) = session.launch.as_ref() else {
             return;
         };
         let (session_id, task_id) = (session.id, session.task_id);
@@ -102,7 +102,7 @@ impl Deciding<'_, '_> {
                 label: &launch.label,
                 agent_type: &launch.profile,
                 status,
-                origin: &origin,
+                origin: session.origin.as_ref(),
                 workdir: workdir.unwrap_or_default(),
                 round_trips: session.round_trips,
                 capped: session.capped,
@@ -120,7 +120,7 @@ impl Deciding<'_, '_> {
             &|key| enforced && self.state.keys.contains_key(key),
         );
         match routing {
-            Routing::Repeated => {}
+            Routing::Repeated | Routing::NoRoom => {}
             Routing::Kept(why) => self.keep(run_id, session_id, boundary, &read(boundary, &payload).body, why),
             Routing::Told { posts, stops_session } => {
                 for (index, post) in posts.into_iter().enumerate() {

@@ -22,8 +22,8 @@ pub struct Teller<'a> {
     pub agent_type: &'a str,
     /// Its status as the contract names it.
     pub status: &'a str,
-    /// Where its results go.
-    pub origin: &'a FrozenOrigin,
+    /// Where its results go; nobody asked for a session without.
+    pub origin: Option<&'a FrozenOrigin>,
     /// Its work folder.
     pub workdir: &'a str,
     /// Events of it that reached a room before.
@@ -91,6 +91,8 @@ pub enum Routing {
     },
     /// It was told before.
     Repeated,
+    /// No room asked for it.
+    NoRoom,
     /// It is journalled and told nowhere, now or later.
     Kept(NotRouted),
 }
@@ -102,6 +104,9 @@ pub fn route(
     rules: Rules,
     known: &dyn Fn(&str) -> bool,
 ) -> Routing {
+    let Some(origin) = teller.origin else {
+        return Routing::NoRoom;
+    };
     if !rules.enabled {
         return Routing::Kept(NotRouted::Disabled);
     }
@@ -109,60 +114,79 @@ pub fn route(
         return Routing::Kept(NotRouted::Capped);
     }
     let round_trip = teller.round_trips.saturating_add(1);
-    let over = round_trip > rules.cap;
     let said = read(happening.boundary, happening.payload);
-    let (by, kind) = if over {
-        (EventSource::Runtime, RoutingKind::RoundTripCapExceeded)
-    } else if happening.by_call {
-        (EventSource::Call, said.kind)
-    } else {
-        (said.by, said.kind)
-    };
-    let event = if over { "round_trip_cap_exceeded" } else { happening.boundary.as_str() };
-    let status = if over { "stopped" } else { teller.status };
-    let text = match happening.told_as {
-        _ if over => narrate_cap(teller.label, teller.agent_type, round_trip, rules.cap),
-        Some(text) => text.to_owned(),
-        None => narrate(&Narration {
-            label: teller.label,
-            agent_type: teller.agent_type,
-            boundary: happening.boundary,
-            body: &said.body,
-            head_bytes: rules.head_bytes,
-        }),
-    };
-    let posts: Vec<RoutedPost> = rooms(happening.boundary, kind, teller.origin)
-        .into_iter()
-        .map(|(target, kind)| {
-            let map = metadata(&Routed {
-                session_id: teller.session_id,
+    let by = if happening.by_call { EventSource::Call } else { said.by };
+    let text = happening.told_as.map_or_else(
+        || {
+            narrate(&Narration {
                 label: teller.label,
-                event,
-                status,
                 agent_type: teller.agent_type,
-                round_trip,
-                cap: rules.cap,
-                kind,
-                by,
-                target: &target,
-                origin: teller.origin,
-                workdir: teller.workdir,
-                finish_reason: teller.finish_reason,
-            });
-            let key = delivery_key(teller.session_id, happening.source, event, target.room_id);
-            // Two questions may have the same words and each wants its answer.
-            let text_key = (kind == RoutingKind::TaskStatus)
-                .then(|| text_key(teller.session_id, happening.turn, &target, &text));
-            RoutedPost { target, kind, text: text.clone(), metadata: map, delivery_key: key, text_key }
-        })
-        .filter(|post| {
-            !known(&post.delivery_key) && !post.text_key.as_deref().is_some_and(known)
-        })
-        .collect();
+                boundary: happening.boundary,
+                body: &said.body,
+                head_bytes: rules.head_bytes,
+            })
+        },
+        str::to_owned,
+    );
+    let making = Making { teller, happening, rules, origin, round_trip };
+    let mut posts = making.posts(said.kind, by, happening.boundary.as_str(), teller.status, &text);
+    posts.retain(|post| !known(&post.delivery_key) && !post.text_key.as_deref().is_some_and(known));
+    // What was told before is no round trip, so it is looked at before the cap is.
     if posts.is_empty() {
         return Routing::Repeated;
     }
+    let over = round_trip > rules.cap;
+    if over {
+        let notice = narrate_cap(teller.label, teller.agent_type, round_trip, rules.cap);
+        let kind = RoutingKind::RoundTripCapExceeded;
+        posts = making.posts(kind, EventSource::Runtime, "round_trip_cap_exceeded", "stopped", &notice);
+    }
     Routing::Told { posts, stops_session: over }
+}
+
+/// What the messages of one event have in common.
+struct Making<'a> {
+    teller: &'a Teller<'a>,
+    happening: &'a Happening<'a>,
+    rules: Rules,
+    origin: &'a FrozenOrigin,
+    round_trip: u32,
+}
+
+impl Making<'_> {
+    fn posts(
+        &self,
+        kind: RoutingKind,
+        by: EventSource,
+        event: &str,
+        status: &str,
+        text: &str,
+    ) -> Vec<RoutedPost> {
+        let session_id = self.teller.session_id;
+        let post = |(target, kind): (SwarmRoom, RoutingKind)| {
+            let metadata = metadata(&Routed {
+                session_id,
+                label: self.teller.label,
+                event,
+                status,
+                agent_type: self.teller.agent_type,
+                round_trip: self.round_trip,
+                cap: self.rules.cap,
+                kind,
+                by,
+                target: &target,
+                origin: self.origin,
+                workdir: self.teller.workdir,
+                finish_reason: self.teller.finish_reason,
+            });
+            let delivery_key = delivery_key(session_id, self.happening.source, event, target.room_id);
+            // Two questions may have the same words, and each wants its answer.
+            let text_key = (kind == RoutingKind::TaskStatus)
+                .then(|| text_key(session_id, self.happening.turn, &target, text));
+            RoutedPost { target, kind, text: text.to_owned(), metadata, delivery_key, text_key }
+        };
+        rooms(self.happening.boundary, kind, self.origin).into_iter().map(post).collect()
+    }
 }
 
 /// Rooms, each with why. The end of a turn always reaches the task's room, also
