@@ -115,6 +115,8 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::TaskResultsRemoved { .. } => archive::archive_event(state, record, changes),
         Event::SessionCreated { .. }
         | Event::SessionEventKept { .. }
+        | Event::SessionMailReceived { .. }
+        | Event::SessionMailTaken { .. }
         | Event::RunQueued { .. }
         | Event::RunMoved { .. }
         | Event::RunAnswered { .. }

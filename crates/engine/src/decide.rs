@@ -12,6 +12,7 @@ pub mod archive;
 mod children;
 mod deadline;
 mod generation;
+mod mail;
 mod question;
 mod room;
 mod route;
@@ -141,6 +142,9 @@ impl Deciding<'_, '_> {
                 Ok(Outcome::Done)
             }
             Command::CreateRoom { room_id, room_kind, title } => self.create_room(*room_id, *room_kind, title),
+            Command::SayInRoom { room_id, text, by, idempotency_key } => {
+                self.say_in_room(*room_id, text, by, idempotency_key.as_deref())
+            }
             Command::CreateTask(create) => self.create_task(create),
             Command::SpawnSession(spawn) => self.spawn_session(spawn),
             Command::RaiseEvent { session_id, event } => self.raise_event(*session_id, event),

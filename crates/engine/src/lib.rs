@@ -14,6 +14,8 @@ pub mod consequences;
 pub mod decide;
 pub mod delivery_machine;
 pub mod due;
+pub mod mailbox;
+pub mod mentions;
 pub mod permission;
 pub mod planner;
 pub mod prompt;

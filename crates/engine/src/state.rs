@@ -14,6 +14,7 @@ use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
 use rallypoint_model::ids::{
     EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
 };
+use rallypoint_model::mail::Mail;
 use rallypoint_model::message::RoomKind;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::{Deletion, FailedDelete};
@@ -219,6 +220,12 @@ pub struct Task {
     /// The tree that was ended last.
     #[serde(default)]
     pub last_stop: Option<TreeStop>,
+    /// Messages from sibling to sibling since a person last spoke.
+    #[serde(default)]
+    pub hops: u32,
+    /// Times that a person spoke to its sub-agents.
+    #[serde(default)]
+    pub traces: u32,
     /// Words of the last terminal or asking reply.
     pub last_reply: Option<String>,
     /// When it was made.
@@ -284,6 +291,9 @@ pub struct Session {
     pub origin: Option<FrozenOrigin>,
     /// Its generation that is not ended.
     pub generation_id: Option<GenerationId>,
+    /// What was said to it and is not taken, oldest first.
+    #[serde(default)]
+    pub inbox: Vec<Mail>,
     /// Its run without an outcome.
     pub open_run: Option<RunId>,
     /// Runs that wait for it, oldest first.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
 use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::mail::Conversation;
 use crate::message::RoomKind;
 use crate::question::Answer;
 use crate::retention::DeleteMode;
@@ -46,6 +47,9 @@ pub struct AgentLaunch {
     pub stall_ms: Option<i64>,
     /// Time it may take to get ready; the general limit when absent.
     pub setup_timeout_ms: Option<i64>,
+    /// How it talks to its parent, when it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
 }
 
 /// What happens to a task without a verdict of its own.
@@ -136,6 +140,17 @@ pub enum Command {
         room_kind: RoomKind,
         /// Its title; not empty.
         title: String,
+    },
+    /// Say something in a room, and to those that it names.
+    SayInRoom {
+        /// Which room.
+        room_id: RoomId,
+        /// The words; not empty.
+        text: String,
+        /// Who says it.
+        by: String,
+        /// Same key, same message.
+        idempotency_key: Option<String>,
     },
     /// Make a task and start its work.
     CreateTask(CreateTask),

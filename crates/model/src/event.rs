@@ -7,6 +7,7 @@ use crate::agent_io::{AgentInput, AgentOutput, PromptBlock};
 use crate::command::{Acceptance, AgentLaunch};
 use crate::completion::CompletionReport;
 use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::mail::Mail;
 use crate::message::{Message, RoomKind};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
@@ -414,6 +415,26 @@ pub enum Event {
         /// Why.
         why: NotRouted,
     },
+    /// Something is said to a session; it waits until the session takes it.
+    #[serde(rename = "session.mail_received")]
+    SessionMailReceived {
+        /// Which session.
+        session_id: SessionId,
+        /// What.
+        mail: Mail,
+    },
+    /// A session's mail was taken, once: into a run, or dropped for a reason.
+    #[serde(rename = "session.mail_taken")]
+    SessionMailTaken {
+        /// Which session.
+        session_id: SessionId,
+        /// Keys of the mail.
+        keys: Vec<String>,
+        /// The run that brings it; none when it is dropped.
+        run_id: Option<RunId>,
+        /// Why it is dropped; empty when it is brought.
+        why: String,
+    },
     /// A run was accepted.
     #[serde(rename = "run.queued")]
     RunQueued {
@@ -667,6 +688,8 @@ impl Event {
             Self::QuestionClosed { .. } => "question.closed",
             Self::SessionCreated { .. } => "session.created",
             Self::SessionEventKept { .. } => "session.event_kept",
+            Self::SessionMailReceived { .. } => "session.mail_received",
+            Self::SessionMailTaken { .. } => "session.mail_taken",
             Self::RunQueued { .. } => "run.queued",
             Self::RunMoved { .. } => "run.moved",
             Self::RunAnswered { .. } => "run.answered",

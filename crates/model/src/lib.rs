@@ -14,6 +14,7 @@ pub mod event;
 pub mod ids;
 pub mod length;
 pub mod limits;
+pub mod mail;
 pub mod message;
 pub mod question;
 pub mod refusal;

@@ -255,6 +255,9 @@ pub struct AgentRequest {
     /// Options of its conversation, such as its mode or model, by id; they win over those of its profile.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub config: std::collections::BTreeMap<String, String>,
+    /// How it talks to its parent; not at all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<crate::mail::Conversation>,
 }
 
 /// A run's claim at its end, parsed from its completion report.

@@ -187,6 +187,8 @@ impl Bars {
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
             | Event::SessionEventKept { .. }
+            | Event::SessionMailReceived { .. }
+            | Event::SessionMailTaken { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunSuspected { .. }
             | Event::RunReassured { .. }

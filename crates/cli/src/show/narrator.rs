@@ -96,6 +96,10 @@ impl Narrator {
                     (purpose, Some(label)) => line(label, words::purpose(*purpose).to_owned()),
                 }
             }
+            Event::SessionMailTaken { session_id, keys, run_id: None, why } => {
+                let who = self.label(*session_id).unwrap_or("agent").to_owned();
+                line(&who, format!("{} messages to it are dropped: {why}", keys.len()))
+            }
             Event::SessionEventKept { session_id, event, why, .. } => {
                 let who = self.label(*session_id).unwrap_or("agent").to_owned();
                 line(&who, format!("`{event}` is told in no room ({})", why.as_str()))
@@ -181,6 +185,8 @@ impl Narrator {
             Event::GenerationCleaned { .. }
             | Event::TurnActionDone { .. }
             | Event::SessionCreated { .. }
+            | Event::SessionMailReceived { .. }
+            | Event::SessionMailTaken { .. }
             | Event::WorldOpened { .. }
             | Event::RoomCreated { .. }
             | Event::TriggerRefused { .. }

@@ -1,6 +1,8 @@
 //! Facts of sessions, runs and turns.
 
 use rallypoint_model::event::{Event, EventRecord, PlannedAction, ReplyRole};
+use rallypoint_model::ids::SessionId;
+use rallypoint_model::mail::{Mail, MailFrom};
 use rallypoint_model::run::{OutcomeReason, RunPurpose, RunStatus};
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::time::Timestamp;
@@ -48,6 +50,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     launch: launch.clone(),
                     origin: origin.clone(),
                     generation_id: None,
+                    inbox: Vec::new(),
                     open_run: None,
                     queue: Vec::new(),
                     last_run: None,
@@ -68,6 +71,13 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             if let Some(room) = room_id.and_then(|id| state.rooms.get_mut(&id)) {
                 room.session_id = Some(*session_id);
                 changes.touch(RowRef::Room(room.id));
+            }
+        }
+        Event::SessionMailReceived { session_id, mail } => mail_received(state, *session_id, mail, changes),
+        Event::SessionMailTaken { session_id, keys, .. } => {
+            if let Some(session) = state.sessions.get_mut(session_id) {
+                session.inbox.retain(|mail| !keys.contains(&mail.key));
+                changes.touch(RowRef::Session(*session_id));
             }
         }
         Event::SessionEventKept { session_id, .. } => {
@@ -278,6 +288,30 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
         }
         _ => {}
     }
+}
+
+/// Hops count since a person last spoke: all that these words set off is one trace.
+fn mail_received(
+    state: &mut State,
+    session_id: SessionId,
+    mail: &Mail,
+    changes: &mut Changes,
+) {
+    state.keys.insert(mail.key.clone(), KeyedFact::Session { id: session_id });
+    changes.keys.push(mail.key.clone());
+    let Some(session) = state.sessions.get_mut(&session_id) else { return };
+    session.inbox.push(mail.clone());
+    changes.touch(RowRef::Session(session_id));
+    let Some(task) = session.task_id.and_then(|id| state.tasks.get_mut(&id)) else { return };
+    match mail.from {
+        MailFrom::User { .. } => {
+            task.hops = 0;
+            task.traces = task.traces.saturating_add(1);
+        }
+        MailFrom::Sibling { .. } => task.hops = task.hops.saturating_add(1),
+        MailFrom::Parent | MailFrom::Child { .. } | MailFrom::System => return,
+    }
+    changes.touch(RowRef::Task(task.id));
 }
 
 /// What a run waited for its children is kept apart from its active time.

@@ -71,6 +71,8 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     budget: *budget,
                     stops: Vec::new(),
                     last_stop: None,
+                    hops: 0,
+                    traces: 0,
                     last_reply: None,
                     created_at: record.at,
                     updated_at: record.at,

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::{Deciding, Post, Voice};
 use crate::admission;
+use crate::mailbox::next_turn;
 use crate::planner::plan;
 use crate::prompt::FollowUpReason;
 use crate::state::{InputKind, MailboxItem, PromptProgress};
@@ -25,6 +26,7 @@ impl Deciding<'_, '_> {
     pub(crate) fn advance(&mut self) {
         for _ in 0..MAX_ROUNDS {
             if !(self.take_turn()
+                || self.deliver_mail()
                 || self.resume_waiting()
                 || self.cap_parked()
                 || self.admit()
@@ -43,7 +45,7 @@ impl Deciding<'_, '_> {
             .state
             .rooms
             .values()
-            .find_map(|room| room.mailbox.first().map(|item| (room.id, item.clone())));
+            .find_map(|room| next_turn(&room.mailbox).map(|item| (room.id, item.clone())));
         let Some((room_id, item)) = waiting else {
             return false;
         };

@@ -10,6 +10,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::stop::outcome_of_cancel;
+use super::mail::{LastWords, attributed};
 use super::route::ByCall;
 use super::{Deciding, Post, Voice};
 use crate::changes::NewBlob;
@@ -19,6 +20,10 @@ use crate::prompt::FollowUpReason;
 use crate::router::{RoutingKind, delivery_key, kind_of_banner, without_banner};
 use crate::run_machine::{CancelAsked, outcome_of_stop};
 use crate::state::{PromptProgress, TurnCause};
+use crate::text;
+
+/// Told of a turn whose words were all passed on before.
+const ENDED_SILENTLY: &str = "has ended its turn.";
 
 /// Characters of a run's last words that are kept beside it.
 const SUMMARY_CHARS: usize = 2000;
@@ -62,6 +67,8 @@ impl Deciding<'_, '_> {
             Found::Absent | Found::Invalid(_) => None,
         };
         let summary: String = without_report(said.last_words()).chars().take(SUMMARY_CHARS).collect();
+        // What stands before the last tool call was passed on when it was said.
+        let spoken = without_report(said.text.get(said.last_stretch..).unwrap_or_default());
         let result = (!said.text.is_empty()).then(|| {
             let digest: String =
                 Sha256::digest(said.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -89,7 +96,7 @@ impl Deciding<'_, '_> {
             },
         );
         if let Some(task_id) = task_id {
-            self.tell_end(run_id, session_id, task_id, outcome, &reason, claim.as_ref(), &summary);
+            self.tell_end(run_id, session_id, task_id, outcome, &reason, claim.as_ref(), &summary, &spoken);
         }
     }
 
@@ -103,6 +110,7 @@ impl Deciding<'_, '_> {
         reason: &OutcomeReason,
         claim: Option<&CompletionReport>,
         summary: &str,
+        spoken: &str,
     ) {
         let reported = claim.is_some_and(|report| report.status == ReportedStatus::Blocked);
         // Words that begin with the banner ask as well; a report says more, and is looked at first.
@@ -128,13 +136,28 @@ impl Deciding<'_, '_> {
             _ if summary.is_empty() => reason.words(),
             _ => format!("{}\n\n{summary}", reason.words()),
         };
+        let talks = self.talks(session_id) && outcome == RunOutcome::Completed;
+        let words = if spoken.is_empty() { ENDED_SILENTLY } else { spoken };
+        let told_as = talks.then(|| {
+            let head = text::head(&text::defuse(words), self.context.limits.message_head_bytes);
+            attributed(&self.label_of(run_id), &head)
+        });
         match boundary {
+            Some(boundary) if talks => {
+                self.route_as(run_id, boundary, &body, "end", ByCall::No, told_as.as_deref());
+            }
             Some(boundary) => self.route(run_id, boundary, &body, "end", ByCall::No),
             None => self.tell_stopped(run_id, session_id, task_id, outcome, reason),
         }
-        if !blocked_by_itself {
+        // What is told as words of a conversation is not told as a result too.
+        if talks {
+            self.tell_parent(session_id, run_id, words, &format!("{run_id}:end"), LastWords::Yes);
+        } else if !blocked_by_itself {
             self.bring_up(run_id);
         }
+        self.speak(session_id, spoken, &format!("{run_id}:end"));
+        // Turns that follow are there before the task looks whether anything is left to do.
+        while self.deliver_mail() {}
         let stop_asked = self.state.tasks.get(&task_id).is_some_and(|task| task.stop_requested_by.is_some());
         if blocked_by_itself && !stop_asked {
             let text = question.unwrap_or_else(|| summary.to_owned());

@@ -9,9 +9,11 @@
 
 mod approvals;
 mod archive;
+mod conversations;
 mod host;
 mod invariants;
 mod losses;
+mod mention_corpus;
 mod old_journals;
 mod prompts;
 mod properties;

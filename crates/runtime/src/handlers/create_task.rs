@@ -236,6 +236,7 @@ pub(super) fn resolve(
         login_hint: profile.login_hint.clone().unwrap_or_default(),
         stall_ms: profile.stall_ms.and_then(|limit| i64::try_from(limit).ok()),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
+        conversation: request.conversation,
     };
     Ok((launch, hidden.into_iter().collect()))
 }
