@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::duration::Milliseconds;
 
+pub(crate) mod rooms;
 pub(crate) mod trees;
 
 /// Sends agents out to work and brings every result back to the room that asked.
@@ -35,10 +36,10 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: TaskVerb,
     },
-    /// Read rooms
+    /// Read rooms, make them and speak in them
     Room {
         #[command(subcommand)]
-        verb: RoomVerb,
+        verb: rooms::RoomVerb,
     },
     /// List and answer what waits for a person
     Question {
@@ -94,6 +95,9 @@ pub(crate) struct RunArguments {
     /// Room that asks [default: main]
     #[arg(long, value_name = "ID")]
     pub(crate) room: Option<String>,
+    /// Room where its agents talk among themselves [default: none]
+    #[arg(long, value_name = "ID")]
+    pub(crate) worktree_room: Option<String>,
     /// Statement that a person has to accept; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) accept: Vec<String>,
@@ -207,24 +211,6 @@ pub(crate) enum TaskVerb {
         session: String,
         /// The words
         text: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RoomVerb {
-    /// List rooms
-    List,
-    /// Show what was said
-    Show {
-        /// Id, a part of it that no other room has, or `main`
-        #[arg(default_value = "main")]
-        room: String,
-        /// Only messages of this task
-        #[arg(long, value_name = "ID")]
-        task: Option<String>,
-        /// Messages at most, the latest ones
-        #[arg(long, default_value_t = 200)]
-        limit: u32,
     },
 }
 

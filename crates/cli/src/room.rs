@@ -2,14 +2,17 @@
 
 use rallypoint_client::Client;
 use rallypoint_model::message::{Message, RoomKind};
+use rallypoint_ops::rooms::{CreateRoomInput, RoomRef, SayInput};
 use rallypoint_ops::types::{Empty, MessagePage, RoomList, RoomMessagesInput};
 use serde_json::json;
+use uuid::Uuid;
 
-use crate::arguments::RoomVerb;
+use crate::arguments::rooms::RoomVerb;
 use crate::autostart::Connector;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::resolve;
+use crate::run::request::person;
 use crate::show::table::Table;
 use crate::show::text::columns;
 use crate::show::{time, timeline};
@@ -37,6 +40,33 @@ pub(crate) async fn carry_out(
                 output.json(&json!({ "items": messages }))?;
             } else {
                 print(&messages, output)?;
+            }
+            Ok(0)
+        }
+        RoomVerb::New { title, kind } => {
+            let kind = match kind.as_str() {
+                "worktree" => RoomKind::Worktree,
+                "direct" => RoomKind::Direct,
+                _ => RoomKind::Task,
+            };
+            let made: RoomRef = client.call("room.create", &CreateRoomInput { kind, title }).await?;
+            if output.is_json() {
+                output.json(&made)?;
+            } else {
+                output.line(&format!("room {}", made.room_id))?;
+            }
+            Ok(0)
+        }
+        RoomVerb::Say { room, text } => {
+            let room_id = resolve::room(&client, &room).await?;
+            // The client repeats a call whose answer was lost; the words must not stand there twice.
+            let idempotency_key = Some(Uuid::new_v4().to_string());
+            let input = SayInput { room_id: room_id.clone(), text, by: person(), idempotency_key };
+            let Empty {} = client.call("room.say", &input).await?;
+            if output.is_json() {
+                output.json(&json!({ "roomId": room_id }))?;
+            } else {
+                output.line(&format!("said in room {room_id}"))?;
             }
             Ok(0)
         }

@@ -6,6 +6,7 @@
 
 pub mod problem;
 pub mod registry;
+pub mod rooms;
 pub mod trees;
 pub mod types;
 

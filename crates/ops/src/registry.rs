@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{trees, types};
+use crate::{rooms, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +126,10 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
     operation!("room.messages", "Read a room", Viewer, false,
         Get "/v1/rooms/{roomId}/messages", Some("room show"), Body, types::RoomMessagesInput => types::MessagePage),
+    operation!("room.create", "Make a room", Operator, false,
+        Post "/v1/rooms", Some("room new"), Body, rooms::CreateRoomInput => rooms::RoomRef),
+    operation!("room.say", "Say something in a room, and to those that it names", Operator, false,
+        Post "/v1/rooms/{roomId}/messages", Some("room say"), Body, rooms::SayInput => types::Empty),
     operation!("agent.list", "List agents and whether they are installed", Viewer, false,
         Get "/v1/agents", Some("agents"), Body, types::Empty => types::AgentList),
     operation!("result.get", "Read the full output of a run", Viewer, false,

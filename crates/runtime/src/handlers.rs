@@ -2,6 +2,7 @@
 
 mod create_task;
 mod retention;
+mod rooms;
 mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +99,8 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "event.list" => answer(event_list(shared, read(input)?).await?),
         "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),
         "room.messages" => answer(room_messages(shared, read(input)?).await?),
+        "room.create" => answer(rooms::create(shared, read(input)?).await?),
+        "room.say" => answer(rooms::say(shared, read(input)?).await?),
         "agent.list" => answer(agent_list(shared)),
         "result.get" => answer(result_get(shared, read(input)?).await?),
         other => Err(Problem {

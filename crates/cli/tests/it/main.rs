@@ -9,6 +9,7 @@
 
 mod bad_agents;
 mod bad_input;
+mod conversations;
 mod demo;
 mod disk;
 mod help;

@@ -13,6 +13,7 @@ mod conversations;
 mod host;
 mod invariants;
 mod losses;
+mod mailboxes;
 mod mention_corpus;
 mod old_journals;
 mod prompts;
