@@ -25,6 +25,7 @@ mod rosters;
 mod router_vectors;
 mod routing;
 mod several;
+mod routing_page;
 mod silence;
 mod simulation;
 mod source;

@@ -18,7 +18,7 @@ fn active(number: u128, status: SessionStatus) -> Active<'static> {
         label: "ada",
         agent_type: "codex",
         status,
-        workdir: "/home/kim/code/app/",
+        workdir: "/srv/example/code/app/",
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Row {
     #[serde(default)]
     stops: u32,
     #[serde(default)]
-    kept: BTreeMap<String, u32>,
+    pub(crate) kept: BTreeMap<String, u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -200,6 +200,20 @@ fn play(name: &str) {
     }
     assert_eq!(memory.posts, row.posts);
     assert_eq!((memory.stops, memory.kept), (row.stops, row.kept.clone()));
+}
+
+#[test]
+fn every_row_names_known_cases_and_stands_beside_them() {
+    let ids = include_str!("../../../../fixtures/case-ids.txt");
+    let coverage = include_str!("../../../../fixtures/case-coverage.txt");
+    for row in rows() {
+        for case in &row.cases {
+            assert!(ids.lines().any(|line| line.split(' ').next() == Some(case)), "{case} is unknown");
+            let covered = coverage.lines().find(|line| line.starts_with(&format!("{case}: ")));
+            let named = covered.is_some_and(|line| line.split([' ', ',']).any(|word| word == row.name));
+            assert!(named, "`{}` does not stand beside {case} in the list of covered cases", row.name);
+        }
+    }
 }
 
 macro_rules! vectors {
