@@ -33,8 +33,13 @@ impl Boundary {
     }
 
     /// Every boundary event.
-    pub const ALL: [Self; 5] =
-        [Self::TaskComplete, Self::Error, Self::Blocked, Self::QuestionForTaskCreator, Self::AgentCoordination];
+    pub const ALL: [Self; 5] = [
+        Self::TaskComplete,
+        Self::Error,
+        Self::Blocked,
+        Self::QuestionForTaskCreator,
+        Self::AgentCoordination,
+    ];
 
     /// The boundary event of this name; `None` for all that streams (`agent_message_chunk`, `tool_running`,
     /// `ready` and the like), which informs watchers and never asks for a decision.

@@ -141,7 +141,9 @@ impl Deciding<'_, '_> {
                 }
                 Ok(Outcome::Done)
             }
-            Command::CreateRoom { room_id, room_kind, title } => self.create_room(*room_id, *room_kind, title),
+            Command::CreateRoom { room_id, room_kind, title } => {
+                self.create_room(*room_id, *room_kind, title)
+            }
             Command::SayInRoom { room_id, text, by, idempotency_key } => {
                 self.say_in_room(*room_id, text, by, idempotency_key.as_deref())
             }

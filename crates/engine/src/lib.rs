@@ -29,3 +29,4 @@ pub mod task_machine;
 pub mod text;
 pub mod tree;
 pub mod view;
+pub mod voice;

@@ -80,11 +80,12 @@ fn entity_of_text(text: &str) -> EntityId {
 /// rooms are ordered by their best role, then by id.
 pub fn swarm_rooms(origin: &FrozenOrigin) -> Vec<SwarmRoom> {
     let mut rooms: Vec<SwarmRoom> = Vec::new();
-    let mut add = |room_id: RoomId, role: RoomRole| match rooms.iter_mut().find(|room| room.room_id == room_id) {
-        Some(room) if !room.roles.contains(&role) => room.roles.push(role),
-        Some(_) => {}
-        None => rooms.push(SwarmRoom { room_id, roles: vec![role] }),
-    };
+    let mut add =
+        |room_id: RoomId, role: RoomRole| match rooms.iter_mut().find(|room| room.room_id == room_id) {
+            Some(room) if !room.roles.contains(&role) => room.roles.push(role),
+            Some(_) => {}
+            None => rooms.push(SwarmRoom { room_id, roles: vec![role] }),
+        };
     for room in &origin.swarm_rooms {
         for role in &room.roles {
             add(room.room_id, *role);

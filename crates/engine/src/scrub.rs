@@ -48,8 +48,17 @@ const WORD_CHARS: usize = 128;
 /// Keys whose whole values come from agents in whatever form.
 const RAW_KEYS: [&str; 3] = ["raw", "entries", "value"];
 /// Lists and texts that are kept as they are: they hold ids, keys, digests and places.
-const KEPT_KEYS: [&str; 9] =
-    ["seenRequests", "digests", "cwd", "key", "idempotencyKey", "deliveryKey", "sessionKey", "subAgentTextKey", "usageKind"];
+const KEPT_KEYS: [&str; 9] = [
+    "seenRequests",
+    "digests",
+    "cwd",
+    "key",
+    "idempotencyKey",
+    "deliveryKey",
+    "sessionKey",
+    "subAgentTextKey",
+    "usageKind",
+];
 
 /// The value without content. Its form stays, so that it can still be read.
 pub fn scrubbed<T: Serialize + DeserializeOwned + Clone>(value: &T) -> Option<T> {

@@ -26,6 +26,8 @@ use rallypoint_model::time::Timestamp;
 use rallypoint_model::usage::TokenCounts;
 use serde::{Deserialize, Serialize};
 
+use crate::voice::Voice;
+
 /// Everything live.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -226,6 +228,9 @@ pub struct Task {
     /// Times that a person spoke to its sub-agents.
     #[serde(default)]
     pub traces: u32,
+    /// What was said to whoever asked for it.
+    #[serde(default)]
+    pub voice: Voice,
     /// Words of the last terminal or asking reply.
     pub last_reply: Option<String>,
     /// When it was made.

@@ -30,10 +30,7 @@ pub fn defuse(text: &str) -> String {
     text.lines()
         .map(|line| {
             let start = line.trim_start();
-            if start.starts_with("[sub-agent")
-                || start.starts_with("[from ")
-                || start.starts_with("--- ")
-            {
+            if start.starts_with("[sub-agent") || start.starts_with("[from ") || start.starts_with("--- ") {
                 format!("› {line}")
             } else {
                 line.to_owned()

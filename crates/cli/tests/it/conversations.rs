@@ -42,7 +42,8 @@ fn words_go_up_to_the_parent_and_down_to_the_name_and_each_is_told_once() {
     let task = rally.json(&["task", "list"])["items"][0]["taskId"].as_str().unwrap().to_owned();
     Rally::until("ada is in its turn", || show(&rally, &task)["runs"][0]["status"] == "running");
     let ada = show(&rally, &task)["sessions"][0]["sessionId"].as_str().unwrap().to_owned();
-    let spawn = ["task", "spawn", &task, "--agent-cmd", &child, "--conversation", "--name", "bob", "--parent", &ada];
+    let spawn =
+        ["task", "spawn", &task, "--agent-cmd", &child, "--conversation", "--name", "bob", "--parent", &ada];
     let bob = rally.json(&spawn)["sessionId"].as_str().unwrap().to_owned();
     let again = rally.run(&spawn);
     assert!(again.err.contains("belongs to another sub-agent"), "{again:?}");
@@ -75,11 +76,23 @@ fn words_go_up_to_the_parent_and_down_to_the_name_and_each_is_told_once() {
 #[test]
 fn an_end_is_told_in_the_room_that_asked_and_in_the_room_of_its_peers() {
     let rally = Rally::new();
-    let made = |kind: &str| rally.json(&["room", "new", kind, "--kind", kind])["roomId"].as_str().unwrap().to_owned();
+    let made = |kind: &str| {
+        rally.json(&["room", "new", kind, "--kind", kind])["roomId"].as_str().unwrap().to_owned()
+    };
     let (asking, peers) = (made("task"), made("worktree"));
     let agent = Rally::scenario("good");
-    let arguments =
-        ["run", "Do it", "--agent-cmd", &agent, "--check", "true", "--room", &asking, "--worktree-room", &peers];
+    let arguments = [
+        "run",
+        "Do it",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "true",
+        "--room",
+        &asking,
+        "--worktree-room",
+        &peers,
+    ];
     let ended = rally.run(&arguments);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let told = |room: &str| -> Vec<Value> {
@@ -108,5 +121,8 @@ fn with_the_router_off_the_work_is_done_and_no_event_of_it_stands_in_the_room() 
     let kept: Vec<Value> =
         log.lines().into_iter().filter(|row| row["kind"] == "session.event_kept").collect();
     assert_eq!(kept.len(), 1);
-    assert_eq!((&kept[0]["data"]["event"], &kept[0]["data"]["why"]), (&"task_complete".into(), &"disabled".into()));
+    assert_eq!(
+        (&kept[0]["data"]["event"], &kept[0]["data"]["why"]),
+        (&"task_complete".into(), &"disabled".into())
+    );
 }

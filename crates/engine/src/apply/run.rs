@@ -9,6 +9,7 @@ use rallypoint_model::time::Timestamp;
 
 use crate::changes::{Changes, RowRef};
 use crate::state::{AgentAnswer, CancelAsked, KeyedFact, PromptProgress, Run, Said, Session, State};
+use crate::voice::ending;
 
 /// Where the key of a request for a sub-agent is kept, apart from other keys.
 pub(crate) fn spawn_key(idempotency_key: &str) -> String {
@@ -272,7 +273,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 changes.touch(RowRef::Run(*run_id));
             }
         }
-        Event::TurnActionDone { run_id, index, .. } => {
+        Event::TurnActionDone { run_id, index, problem } => {
             let Some(run) = state.runs.get_mut(run_id) else {
                 return;
             };
@@ -280,10 +281,13 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             changes.touch(RowRef::Run(*run_id));
             let action = run.plan.as_ref().and_then(|plan| plan.get(*index as usize));
             if let (Some(PlannedAction::Reply { text, role }), Some(task_id)) = (action, record.scope.task_id)
-                && matches!(role, ReplyRole::Terminal | ReplyRole::Question)
+                && problem.is_none()
                 && let Some(task) = state.tasks.get_mut(&task_id)
             {
-                task.last_reply = Some(text.clone());
+                task.voice.said(*role, ending(task.status));
+                if matches!(role, ReplyRole::Terminal | ReplyRole::Question) {
+                    task.last_reply = Some(text.clone());
+                }
             }
         }
         _ => {}
@@ -291,12 +295,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
 }
 
 /// Hops count since a person last spoke: all that these words set off is one trace.
-fn mail_received(
-    state: &mut State,
-    session_id: SessionId,
-    mail: &Mail,
-    changes: &mut Changes,
-) {
+fn mail_received(state: &mut State, session_id: SessionId, mail: &Mail, changes: &mut Changes) {
     state.keys.insert(mail.key.clone(), KeyedFact::Session { id: session_id });
     changes.keys.push(mail.key.clone());
     let Some(session) = state.sessions.get_mut(&session_id) else { return };

@@ -73,6 +73,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     last_stop: None,
                     hops: 0,
                     traces: 0,
+                    voice: crate::voice::Voice::default(),
                     last_reply: None,
                     created_at: record.at,
                     updated_at: record.at,
@@ -106,6 +107,8 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                 if ended {
                     // Words about what was before say nothing of the end.
                     task.last_reply = None;
+                } else {
+                    task.voice.goes_on();
                 }
             }
         }

@@ -16,6 +16,7 @@ use crate::planner::plan;
 use crate::prompt::FollowUpReason;
 use crate::state::{InputKind, MailboxItem, PromptProgress};
 use crate::tree;
+use crate::voice::ending;
 
 /// Rounds after which conclusions are left to the next command. Each round ends
 /// something or starts something, so this is far above what can happen; it
@@ -87,6 +88,10 @@ impl Deciding<'_, '_> {
     ) -> Option<String> {
         match action {
             PlannedAction::Reply { text, role } => {
+                let task = item.task_id.and_then(|id| self.state.tasks.get(&id));
+                if let Some(why) = task.and_then(|task| task.voice.refuses(*role, ending(task.status))) {
+                    return Some(why.to_owned());
+                }
                 self.post(Post {
                     room_id,
                     speaker: Voice::MainAgent,

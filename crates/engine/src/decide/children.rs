@@ -136,7 +136,9 @@ impl Deciding<'_, '_> {
         let open = session.open_run.and_then(|id| self.state.runs.get(&id));
         match open {
             // What is queued behind it is a turn that still comes.
-            Some(run) if run.cancel.is_some() && session.queue.is_empty() => Some("its turn is being cancelled"),
+            Some(run) if run.cancel.is_some() && session.queue.is_empty() => {
+                Some("its turn is being cancelled")
+            }
             Some(_) => None,
             None if !session.queue.is_empty() || self.session_can_go_on(session.id) => None,
             None => Some("its conversation has ended and can't be opened again"),

@@ -39,9 +39,8 @@ impl Deciding<'_, '_> {
     /// Whether what is said to it reaches a session at all.
     fn why_no_mail(&self, session: &Session) -> Option<String> {
         let task = session.task_id.and_then(|id| self.state.tasks.get(&id));
-        let rests = task.is_some_and(|task| {
-            matches!(task.status, TaskStatus::Validating | TaskStatus::WaitingOnUser)
-        });
+        let rests = task
+            .is_some_and(|task| matches!(task.status, TaskStatus::Validating | TaskStatus::WaitingOnUser));
         if !rests {
             return self.why_deaf(Some(session)).map(str::to_owned);
         }
@@ -57,16 +56,16 @@ impl Deciding<'_, '_> {
         let mode = self.mail_mode(session_id);
         let cuts = interrupts(mode, &mail);
         let scope = self.session_scope(session_id);
-        self.emit(
-            Aggregate::Session(session_id),
-            scope,
-            Event::SessionMailReceived { session_id, mail },
-        );
+        self.emit(Aggregate::Session(session_id), scope, Event::SessionMailReceived { session_id, mail });
         let open = self.state.sessions.get(&session_id).and_then(|session| session.open_run);
         if cuts && let Some(open) = open {
             // The turn that follows is there before the one at work ends, so that its task goes on.
             self.bring_mail(session_id);
-            self.cancel_run(open, "a newer message", &OutcomeReason::StopAsked { by: "a newer message".to_owned() });
+            self.cancel_run(
+                open,
+                "a newer message",
+                &OutcomeReason::StopAsked { by: "a newer message".to_owned() },
+            );
         }
     }
 
@@ -113,7 +112,8 @@ impl Deciding<'_, '_> {
         if !found.dropped.is_empty() {
             self.drop_mail(session_id, &found.dropped, "a newer message took its place");
         }
-        let asked = found.taken.iter().any(|mail| matches!(mail.from, MailFrom::User { .. } | MailFrom::Parent));
+        let asked =
+            found.taken.iter().any(|mail| matches!(mail.from, MailFrom::User { .. } | MailFrom::Parent));
         if asked && let Some(task_id) = task_id {
             self.resume_task_for(task_id, session_id, "a message");
         } else if let Some(task_id) = task_id
@@ -123,8 +123,14 @@ impl Deciding<'_, '_> {
             self.move_task(task_id, TaskTrigger::Retrying, None);
         }
         let (message, evidence, reason) = self.letter(&found.taken);
-        let run_id =
-            self.queue_follow_up_once(session_id, RunPurpose::FollowUp, reason, &message, evidence.as_deref(), None);
+        let run_id = self.queue_follow_up_once(
+            session_id,
+            RunPurpose::FollowUp,
+            reason,
+            &message,
+            evidence.as_deref(),
+            None,
+        );
         let keys = found.taken.into_iter().map(|mail| mail.key).collect();
         let scope = self.session_scope(session_id);
         self.emit(
@@ -175,7 +181,10 @@ impl Deciding<'_, '_> {
         if mail.iter().any(|mail| mail.kind == MailKind::Active)
             && let Some(task_id) = task_id
         {
-            self.tell_task_quietly(task_id, &format!("{} messages to {label} are dropped: {why}", mail.len()));
+            self.tell_task_quietly(
+                task_id,
+                &format!("{} messages to {label} are dropped: {why}", mail.len()),
+            );
         }
     }
 
@@ -222,7 +231,10 @@ impl Deciding<'_, '_> {
             }
             None if last_words == LastWords::No => {
                 let Some(origin) = session.origin.clone() else { return };
-                let text = attributed(&name, &text::head(&text::defuse(words), self.context.limits.message_head_bytes));
+                let text = attributed(
+                    &name,
+                    &text::head(&text::defuse(words), self.context.limits.message_head_bytes),
+                );
                 self.post(Post {
                     room_id: origin.task_room_id,
                     speaker: Voice::SubAgent(session_id),
@@ -252,7 +264,8 @@ impl Deciding<'_, '_> {
         let may = session.launch.as_ref().and_then(|it| it.conversation).is_some_and(|it| it.siblings);
         let group = |of: Option<SessionId>| -> Vec<SessionId> {
             let all = self.state.tasks.get(&task_id).map(|task| task.sessions.clone()).unwrap_or_default();
-            let is_of = |id: &SessionId| self.state.sessions.get(id).is_some_and(|it| it.parent_session_id == of);
+            let is_of =
+                |id: &SessionId| self.state.sessions.get(id).is_some_and(|it| it.parent_session_id == of);
             all.into_iter().filter(|id| *id != session_id && is_of(id)).collect()
         };
         let (children, siblings) = (group(Some(session_id)), if may { group(parent) } else { Vec::new() });
@@ -350,7 +363,9 @@ impl Deciding<'_, '_> {
             return Err(Refusal::new(RefusalCode::Invalid, "the message is empty"));
         }
         if !self.state.rooms.contains_key(&room_id) {
-            return Err(Refusal::not_found("room", room_id).with_hint("`rally room list` shows the rooms there are"));
+            return Err(
+                Refusal::not_found("room", room_id).with_hint("`rally room list` shows the rooms there are")
+            );
         }
         let posted = self.post(Post {
             room_id,
@@ -422,7 +437,9 @@ impl Deciding<'_, '_> {
                 RefusalCode::Invalid,
                 format!("`{name}` can't be called with `@`, so a conversation needs another name"),
             )
-            .with_hint("at most 30 lower-case letters, digits and single hyphens, such as `bob` or `code-reader`"));
+            .with_hint(
+                "at most 30 lower-case letters, digits and single hyphens, such as `bob` or `code-reader`",
+            ));
         }
         let sessions = task.map(|task| task.sessions.as_slice()).unwrap_or_default();
         let taken = sessions

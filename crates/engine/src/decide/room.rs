@@ -39,7 +39,8 @@ impl Deciding<'_, '_> {
     pub(crate) fn check_worktree_room(&self, create: &CreateTask) -> Result<(), Refusal> {
         match create.worktree_room_id {
             Some(room_id) if !self.state.rooms.contains_key(&room_id) => {
-                Err(Refusal::not_found("room", room_id).with_hint("`rally room list` shows the rooms there are"))
+                Err(Refusal::not_found("room", room_id)
+                    .with_hint("`rally room list` shows the rooms there are"))
             }
             Some(_) | None => Ok(()),
         }

@@ -121,7 +121,9 @@ impl Deciding<'_, '_> {
         );
         match routing {
             Routing::Repeated | Routing::NoRoom => {}
-            Routing::Kept(why) => self.keep(run_id, session_id, boundary, &read(boundary, &payload).body, why),
+            Routing::Kept(why) => {
+                self.keep(run_id, session_id, boundary, &read(boundary, &payload).body, why)
+            }
             Routing::Told { posts, stops_session } => {
                 for (index, post) in posts.into_iter().enumerate() {
                     self.post_routed(run_id, session_id, index, post);
@@ -169,7 +171,14 @@ impl Deciding<'_, '_> {
     }
 
     /// Keeps an event in the journal that no room hears of, now or later.
-    fn keep(&mut self, run_id: RunId, session_id: SessionId, boundary: Boundary, words: &str, why: NotRouted) {
+    fn keep(
+        &mut self,
+        run_id: RunId,
+        session_id: SessionId,
+        boundary: Boundary,
+        words: &str,
+        why: NotRouted,
+    ) {
         let scope = self.run_scope(run_id);
         self.emit(
             Aggregate::Session(session_id),

@@ -9,9 +9,9 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::stop::outcome_of_cancel;
 use super::mail::{LastWords, attributed};
 use super::route::ByCall;
+use super::stop::outcome_of_cancel;
 use super::{Deciding, Post, Voice};
 use crate::changes::NewBlob;
 use crate::completion::{Found, parse};

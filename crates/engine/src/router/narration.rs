@@ -95,7 +95,8 @@ fn banner(text: &str) -> Option<(RoutingKind, &str)> {
     let text = text.trim().trim_start_matches('#').trim_start();
     let bold = ["**", "__"].into_iter().find(|mark| text.starts_with(mark));
     let text = bold.and_then(|mark| text.strip_prefix(mark)).unwrap_or(text);
-    let (kind, rest) = ASKED_FOR.into_iter().find_map(|kind| Some((kind, text.strip_prefix(kind.as_str())?)))?;
+    let (kind, rest) =
+        ASKED_FOR.into_iter().find_map(|kind| Some((kind, text.strip_prefix(kind.as_str())?)))?;
     let (rest, colon_before) = colon(rest);
     let rest = bold.and_then(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
     let (rest, colon_behind) = colon(rest);

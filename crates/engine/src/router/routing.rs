@@ -196,7 +196,8 @@ fn rooms(boundary: Boundary, kind: RoutingKind, origin: &FrozenOrigin) -> Vec<(S
     let ends_turn = matches!(boundary, Boundary::TaskComplete | Boundary::Error);
     if ends_turn && kind == RoutingKind::AgentCoordination {
         let others = targets(RoutingKind::TaskStatus, origin).into_iter().filter(|room| {
-            room.roles.contains(&RoomRole::Task) && rooms.iter().all(|(known, _)| known.room_id != room.room_id)
+            room.roles.contains(&RoomRole::Task)
+                && rooms.iter().all(|(known, _)| known.room_id != room.room_id)
         });
         let told: Vec<_> = others.map(|room| (room, RoutingKind::TaskStatus)).collect();
         rooms.splice(0..0, told);

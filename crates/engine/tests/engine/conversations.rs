@@ -143,11 +143,20 @@ fn a_child_of_the_main_agent_is_read_in_the_room() {
     let mut create = task(1);
     create.agents = vec![talker("ada")];
     let id = world.create(create);
-    let turn = vec![Verb::Say("Looking."), Verb::Tool("t", "completed"), Verb::Say("Fixed."), Verb::Stop("end_turn")];
+    let turn = vec![
+        Verb::Say("Looking."),
+        Verb::Tool("t", "completed"),
+        Verb::Say("Fixed."),
+        Verb::Stop("end_turn"),
+    ];
     let mut host = Host::new(&[("ada", vec![turn])]);
     host.finish(&mut world, id);
-    let words: Vec<String> =
-        world.messages().into_iter().filter(|it| it.source == "sub_agent").map(|it| it.text.clone()).collect();
+    let words: Vec<String> = world
+        .messages()
+        .into_iter()
+        .filter(|it| it.source == "sub_agent")
+        .map(|it| it.text.clone())
+        .collect();
     assert_eq!(words, ["[sub-agent ada]: Looking.", "[sub-agent ada]: Fixed."]);
     assert_eq!(world.story(id), "done(proven), exit 0: goal completed");
     assert_eq!(world.state.sessions[&world.session(id)].round_trips, 1, "only the end is an event");

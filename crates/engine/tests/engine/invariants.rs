@@ -67,7 +67,11 @@ impl Auditor {
             }
             Event::SessionMailTaken { keys, .. } => {
                 for key in keys {
-                    assert_eq!(self.mail.insert(key.clone(), true), Some(false), "taken twice or never sent: {key}");
+                    assert_eq!(
+                        self.mail.insert(key.clone(), true),
+                        Some(false),
+                        "taken twice or never sent: {key}"
+                    );
                 }
             }
             Event::MessagePosted { message, delivery_key } => {

@@ -71,8 +71,11 @@ fn a_persons_request_is_looked_at_before_what_has_happened() {
         cause,
     };
     let run_id = RunId(Uuid::from_u128(9));
-    let items =
-        [item(1, TurnCause::Boundary { run_id }), item(2, TurnCause::TaskRequested), item(3, TurnCause::Moved)];
+    let items = [
+        item(1, TurnCause::Boundary { run_id }),
+        item(2, TurnCause::TaskRequested),
+        item(3, TurnCause::Moved),
+    ];
     assert_eq!(next_turn(&items).map(|item| item.message_id), Some(MessageId(Uuid::from_u128(2))));
     assert_eq!(next_turn(&items[..1]).map(|item| item.message_id), Some(MessageId(Uuid::from_u128(1))));
     assert_eq!(next_turn(&[]), None);

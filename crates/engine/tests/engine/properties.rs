@@ -175,8 +175,16 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
     let understood = world.state.generations.get(&generation_id).map_or(0, |one| one.cursor.frames);
     let frame = understood.saturating_add_signed(i64::from(item.frame));
     let seq = u64::from(item.seq);
-    let text = ["", "@agent1 hello, @agent0", "\n", BLOCKED, FAILED, "--- Goal ---", "[sub-agent: x (y) — error]", "{}"]
-        [item.word as usize];
+    let text = [
+        "",
+        "@agent1 hello, @agent0",
+        "\n",
+        BLOCKED,
+        FAILED,
+        "--- Goal ---",
+        "[sub-agent: x (y) — error]",
+        "{}",
+    ][item.word as usize];
     let stop = ["end_turn", "end_turn", "max_tokens", "refusal", "cancelled", "banana", "", "end_turn"];
     let request = ["1", "2", "\"a\""][item.word as usize % 3].to_owned();
     match item.kind {
@@ -218,7 +226,12 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
 fn turn(which: u8) -> Vec<Verb> {
     match which % 14 {
         0..=2 => vec![Verb::Say("Done it."), Verb::Stop("end_turn")],
-        3 => vec![Verb::Say("@agent1 is it done? @agent0 is."), Verb::Tool("t", "completed"), Verb::Say("@agent1 and @zoe"), Verb::Stop("end_turn")],
+        3 => vec![
+            Verb::Say("@agent1 is it done? @agent0 is."),
+            Verb::Tool("t", "completed"),
+            Verb::Say("@agent1 and @zoe"),
+            Verb::Stop("end_turn"),
+        ],
         4 => vec![Verb::Stop("end_turn")],
         5 => vec![Verb::Say(BLOCKED), Verb::Stop("end_turn")],
         6 => vec![Verb::Say(FAILED), Verb::Stop("end_turn")],
@@ -249,7 +262,9 @@ fn command(world: &World, step: &Step) -> Option<Command> {
         }
         Step::Say(which) => Command::SayInRoom {
             room_id: crate::world::MAIN_ROOM,
-            text: ["@agent0 go on", "@agent1 and @agent2: stop", "nobody", " ", "@zoe", "@agent0"][usize::from(*which)].to_owned(),
+            text: ["@agent0 go on", "@agent1 and @agent2: stop", "nobody", " ", "@zoe", "@agent0"]
+                [usize::from(*which)]
+            .to_owned(),
             by,
             idempotency_key: (*which < 2).then(|| format!("say{which}")),
         },

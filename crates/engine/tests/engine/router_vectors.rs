@@ -162,7 +162,11 @@ impl Memory {
                 self.capped |= stops_session;
                 self.stops += u32::from(stops_session);
                 for post in posts {
-                    assert!(self.keys.insert(post.delivery_key.clone()), "a key twice: {}", post.delivery_key);
+                    assert!(
+                        self.keys.insert(post.delivery_key.clone()),
+                        "a key twice: {}",
+                        post.delivery_key
+                    );
                     self.keys.extend(post.text_key.clone());
                     self.posts.push(seen(&post.metadata, &post.text));
                 }
@@ -183,7 +187,10 @@ fn seen(metadata: &Map<String, Value>, text: &str) -> Post {
         event: word("subAgentEvent"),
         status: word("subAgentStatus"),
         source: word("subAgentEventSource"),
-        round_trip: metadata["subAgentRoundTrip"].as_u64().and_then(|it| u32::try_from(it).ok()).expect("a count"),
+        round_trip: metadata["subAgentRoundTrip"]
+            .as_u64()
+            .and_then(|it| u32::try_from(it).ok())
+            .expect("a count"),
         text: text.to_owned(),
         cap_exceeded: metadata.get("subAgentCapExceeded").is_some_and(|it| it == true),
     }

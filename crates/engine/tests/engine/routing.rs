@@ -33,7 +33,8 @@ fn a_message_of_a_sub_agent_carries_its_whole_metadata_to_the_room_that_asked() 
     let (session, run) = (world.session(id), world.last_run(id).id);
     let room = crate::world::MAIN_ROOM;
     let mut metadata = message.metadata.clone();
-    let text_key = metadata.as_object_mut().and_then(|map| map.remove("subAgentTextKey")).expect("a text key");
+    let text_key =
+        metadata.as_object_mut().and_then(|map| map.remove("subAgentTextKey")).expect("a text key");
     assert!(text_key.as_str().is_some_and(|key| world.state.keys.contains_key(key)), "{text_key}");
     assert_eq!(
         metadata,
