@@ -51,7 +51,7 @@ fn request(folder: &DataFolder, size: &Size, rooms: &[RoomId], number: usize) ->
     let notes = folder.path().join(format!("{number}.notes"));
     let (file, events) = (notes.display(), size.events);
     // Every other one has a room for peers, which is another one's room that asks.
-    let peers = (number % 2 == 0).then(|| rooms[(number + 1) % rooms.len()]);
+    let peers = number.is_multiple_of(2).then(|| rooms[(number + 1) % rooms.len()]);
     json!({
         "goal": format!("Work number {number}"),
         "roomId": rooms[number % rooms.len()],

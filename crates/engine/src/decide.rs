@@ -10,6 +10,7 @@ mod advance;
 mod agent;
 pub mod archive;
 mod children;
+mod conversation;
 mod deadline;
 mod generation;
 mod mail;

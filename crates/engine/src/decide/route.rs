@@ -122,7 +122,7 @@ impl Deciding<'_, '_> {
         match routing {
             Routing::Repeated | Routing::NoRoom => {}
             Routing::Kept(why) => {
-                self.keep(run_id, session_id, boundary, &read(boundary, &payload).body, why)
+                self.keep(run_id, session_id, boundary, &read(boundary, &payload).body, why);
             }
             Routing::Told { posts, stops_session } => {
                 for (index, post) in posts.into_iter().enumerate() {

@@ -9,7 +9,8 @@ use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::mail::{LastWords, attributed};
+use super::conversation::LastWords;
+use super::mail::attributed;
 use super::route::ByCall;
 use super::stop::outcome_of_cancel;
 use super::{Deciding, Post, Voice};
