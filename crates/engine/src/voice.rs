@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn a_request_is_acknowledged_once_and_its_end_told_once() {
         use Ending::{Failure, Result};
-        let cases: [(&[(ReplyRole, Ending)], &[bool]); 6] = [
+        type Case = (&'static [(ReplyRole, Ending)], &'static [bool]);
+        let cases: [Case; 6] = [
             (&[(ACK, Failure), (ACK, Failure)], &[true, false]),
             (&[(ACK, Failure), (END, Result), (END, Result)], &[true, true, false]),
             (&[(END, Failure), (END, Failure)], &[true, false]),
