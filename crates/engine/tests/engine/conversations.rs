@@ -190,7 +190,7 @@ fn a_person_speaks_to_a_child_by_its_name_and_to_nobody_without() {
 
 #[test]
 fn unknown_finished_silent_and_ambiguous_names_are_answered() {
-    let (mut world, mut host, id, _, bob) = pair(talker("bob"), deep());
+    let (mut world, mut host, _, _, bob) = pair(talker("bob"), deep());
     in_room(&mut world, "@zoe hello");
     in_room(&mut world, "@ada hello");
     play(&mut world, &mut host, bob, vec![Verb::Exit(1)]);
@@ -210,7 +210,6 @@ fn unknown_finished_silent_and_ambiguous_names_are_answered() {
     assert!(answers[1].contains("not in conversation"), "{}", answers[1]);
     assert!(answers[2].contains("did not get this: its conversation has ended"), "{}", answers[2]);
     assert!(answers[3].contains("the name of 2 sub-agents"), "{}", answers[3]);
-    let _ = id;
 }
 
 #[test]
@@ -253,29 +252,22 @@ fn siblings_that_echo_each_other_stop_at_the_hop_limit_with_one_notice_and_go_on
     let notices = |world: &World| {
         world.messages().iter().filter(|it| it.metadata.get("hopsPerTrace").is_some()).count()
     };
-    let mut echo = |world: &mut World, times: usize| {
-        for _ in 0..times {
+    let echo = |world: &mut World, host: &mut Host| {
+        for _ in 0..10 {
             for (who, words) in [(bob, "@cyd hello"), (cyd, "@bob hello")] {
                 if world.state.sessions[&who].open_run.is_some() {
-                    say(world, &mut host, who, words);
+                    say(world, host, who, words);
                 }
             }
         }
     };
-    echo(&mut world, 10);
+    echo(&mut world, &mut host);
     assert_eq!((world.task(id).hops, notices(&world)), (4, 1));
     assert!(world.state.sessions[&bob].open_run.is_none() && world.state.sessions[&cyd].open_run.is_none());
     in_room(&mut world, "@bob go on");
-    host.work(&mut world);
     assert_eq!(world.task(id).hops, 0);
-    let mut host = host;
-    for _ in 0..10 {
-        for (who, words) in [(bob, "@cyd hello"), (cyd, "@bob hello")] {
-            if world.state.sessions[&who].open_run.is_some() {
-                say(&mut world, &mut host, who, words);
-            }
-        }
-    }
+    host.work(&mut world);
+    echo(&mut world, &mut host);
     assert_eq!((world.task(id).hops, notices(&world)), (4, 2));
 }
 

@@ -124,7 +124,7 @@ fn create(number: u8, agents: usize, key: u8, timeout: i64, shape: u8) -> Comman
     for (index, agent) in create.agents.iter_mut().enumerate() {
         agent.trusts_load = (usize::from(number) + index).is_multiple_of(2);
         let mode = MailMode::ALL[(usize::from(number) + index) % 4];
-        agent.conversation = (number % 3 > 0).then_some(Conversation { siblings: true, mode });
+        agent.conversation = (!number.is_multiple_of(3)).then_some(Conversation { siblings: true, mode });
     }
     create.idempotency_key = (key < 3).then(|| format!("key{key}"));
     create.timeout_ms = timeout;
