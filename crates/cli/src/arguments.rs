@@ -40,7 +40,7 @@ pub(crate) enum Verb {
     /// Make, read and reset rooms, and speak in them
     Room {
         #[command(subcommand)]
-        verb: RoomVerb,
+        verb: rooms::RoomVerb,
     },
     /// Look after messages on their way to platform conversations
     Delivery {
@@ -119,6 +119,9 @@ pub(crate) struct RunArguments {
     /// The platform's id of the message that asks; replies name it, and the same id asks once
     #[arg(long, value_name = "ID", requires = "room")]
     pub(crate) platform_message: Option<String>,
+    /// Room where its agents talk among themselves [default: none]
+    #[arg(long, value_name = "ID")]
+    pub(crate) worktree_room: Option<String>,
     /// Statement that a person has to accept; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) accept: Vec<String>,
@@ -244,47 +247,6 @@ pub(crate) enum TaskVerb {
         session: String,
         /// The words
         text: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RoomVerb {
-    /// List rooms
-    List,
-    /// Show what was said
-    Show {
-        /// Id, a part of it that no other room has, or `main`
-        #[arg(default_value = "main")]
-        room: String,
-        /// Only messages of this task
-        #[arg(long, value_name = "ID")]
-        task: Option<String>,
-        /// Messages from before the last reset too
-        #[arg(long)]
-        all: bool,
-        /// Messages at most, the latest ones
-        #[arg(long, default_value_t = 200)]
-        limit: u32,
-    },
-    /// Make one, bound to a conversation on a platform or to none
-    Create(rooms::CreateRoomArguments),
-    /// Begin its conversation anew; what was said stays readable with `--all`
-    Reset {
-        /// Id, a part of it that no other room has, or `main`
-        room: String,
-    },
-    /// Say something, or hand in what was said on its platform
-    Say(rooms::SayArguments),
-    /// Look for words in messages
-    Search {
-        /// What the messages hold
-        text: String,
-        /// Only in this room
-        #[arg(long, value_name = "ID")]
-        room: Option<String>,
-        /// Messages at most, the latest ones
-        #[arg(long, default_value_t = 50)]
-        limit: u32,
     },
 }
 

@@ -9,7 +9,7 @@ use rallypoint_ops::types::{Empty, MessagePage, RoomList, RoomMessagesInput, Roo
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::arguments::RoomVerb;
+use crate::arguments::rooms::RoomVerb;
 use crate::autostart::Connector;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -33,6 +33,11 @@ pub(crate) async fn carry_out(
         RoomVerb::Create(create) => {
             let input = CreateRoomInput {
                 title: create.title.clone(),
+                kind: create.kind.as_deref().map(|kind| match kind {
+                    "task" => RoomKind::Task,
+                    "worktree" => RoomKind::Worktree,
+                    _ => RoomKind::Direct,
+                }),
                 conversation: create.conversation(),
                 idempotency_key: None,
             };

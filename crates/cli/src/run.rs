@@ -29,6 +29,9 @@ pub(crate) async fn carry_out(
     if let Some(room) = &arguments.room {
         input.room_id = resolve::room(&client, room).await?.parse().ok();
     }
+    if let Some(room) = &arguments.worktree_room {
+        input.worktree_room_id = resolve::room(&client, room).await?.parse().ok();
+    }
     let task = create(connector, client, &input).await?;
     if arguments.detach {
         if output.is_json() {

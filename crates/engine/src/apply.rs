@@ -107,6 +107,9 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::TaskDeleted { .. }
         | Event::TaskResultsRemoved { .. } => archive::archive_event(state, record, changes),
         Event::SessionCreated { .. }
+        | Event::SessionEventKept { .. }
+        | Event::SessionMailReceived { .. }
+        | Event::SessionMailTaken { .. }
         | Event::RunQueued { .. }
         | Event::RunMoved { .. }
         | Event::RunAnswered { .. }
@@ -173,6 +176,10 @@ fn message_posted(state: &mut State, message: &Message, delivery_key: Option<&st
         }
         changes.touch(RowRef::Task(task_id));
     }
+    if let Some(key) = message.metadata.get("subAgentTextKey").and_then(serde_json::Value::as_str) {
+        state.keys.insert(key.to_owned(), KeyedFact::Message { id: message.id });
+        changes.keys.push(key.to_owned());
+    }
     if let Some(session_id) = counted_session(message)
         && let Some(session) = state.sessions.get_mut(&session_id)
     {
@@ -190,8 +197,10 @@ fn turn_cause(message: &Message) -> Option<TurnCause> {
     serde_json::from_value(message.metadata.get("turn")?.clone()).ok()
 }
 
-/// The session whose round trip a message counts for.
+/// The session whose round trip a message counts for: one for an event, in
+/// however many rooms it is told; the first of them asks for the turn.
 fn counted_session(message: &Message) -> Option<rallypoint_model::ids::SessionId> {
+    message.metadata.get("turn")?;
     if message.metadata.get("subAgent")?.as_bool()? {
         message.metadata.get("subAgentSessionId")?.as_str()?.parse().ok()
     } else {

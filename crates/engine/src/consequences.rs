@@ -1,5 +1,6 @@
 //! What follows from what: one table that router, views, API and exit codes share.
 
+use rallypoint_model::routing::ExplicitKind;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus};
 use rallypoint_model::session::SessionStatus;
 use rallypoint_model::task::{TaskReason, TaskStatus};
@@ -13,6 +14,10 @@ pub enum Boundary {
     Error,
     /// It waits for an answer.
     Blocked,
+    /// It asks whoever made the task.
+    QuestionForTaskCreator,
+    /// It tells its peers something.
+    AgentCoordination,
 }
 
 impl Boundary {
@@ -22,6 +27,32 @@ impl Boundary {
             Self::TaskComplete => "task_complete",
             Self::Error => "error",
             Self::Blocked => "blocked",
+            Self::QuestionForTaskCreator => "QUESTION_FOR_TASK_CREATOR",
+            Self::AgentCoordination => "AGENT_COORDINATION",
+        }
+    }
+
+    /// Every boundary event.
+    pub const ALL: [Self; 5] = [
+        Self::TaskComplete,
+        Self::Error,
+        Self::Blocked,
+        Self::QuestionForTaskCreator,
+        Self::AgentCoordination,
+    ];
+
+    /// The boundary event of this name; `None` for all that streams (`agent_message_chunk`, `tool_running`,
+    /// `ready` and the like), which informs watchers and never asks for a decision.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|boundary| boundary.as_str() == name)
+    }
+}
+
+impl From<ExplicitKind> for Boundary {
+    fn from(kind: ExplicitKind) -> Self {
+        match kind {
+            ExplicitKind::QuestionForTaskCreator => Self::QuestionForTaskCreator,
+            ExplicitKind::AgentCoordination => Self::AgentCoordination,
         }
     }
 }

@@ -11,14 +11,17 @@ mod agent;
 pub mod archive;
 mod attachments;
 mod children;
+mod conversation;
 mod deadline;
 mod delivery;
 mod delivery_end;
 mod elicitation;
 mod files;
 mod generation;
+mod mail;
 mod question;
 mod room;
+mod route;
 mod run_end;
 mod session;
 mod settings;
@@ -35,6 +38,7 @@ use rallypoint_model::limits::Limits;
 use rallypoint_model::message::{Message, Speaker};
 use rallypoint_model::money::PriceTable;
 use rallypoint_model::refusal::Refusal;
+use rallypoint_model::routing::RouterSwitch;
 use rallypoint_model::run::RunTrigger;
 use rallypoint_model::task::{TaskReason, TaskTrigger};
 use rallypoint_model::time::Timestamp;
@@ -84,6 +88,8 @@ pub struct Context<'a> {
     pub funnel: &'a dyn Funnel,
     /// Fault switch.
     pub unique_keys: UniqueKeys,
+    /// Whether events of sub-agents reach rooms.
+    pub router: RouterSwitch,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -159,6 +165,7 @@ impl Deciding<'_, '_> {
             }
             Command::CreateTask(create) => self.create_task(create),
             Command::SpawnSession(spawn) => self.spawn_session(spawn),
+            Command::RaiseEvent { session_id, event } => self.raise_event(*session_id, event),
             Command::AwaitChildren { session_id } => self.await_children(*session_id),
             Command::StopSession { session_id, by } => self.stop_session(*session_id, by),
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),

@@ -4,26 +4,20 @@
 //! and `sub-agent-router.ts` (fields, kinds, narration, identity). Deduplication
 //! is durable here and its key has no status in it.
 
+mod narration;
+mod routing;
+
 use rallypoint_model::ids::{EntityId, RoomId, SessionId};
+use rallypoint_model::routing::{EventSource, RoomRole, SwarmRoom};
 use rallypoint_model::session::FrozenOrigin;
 use serde_json::{Map, Value, json};
 use sha1::{Digest, Sha1};
 use uuid::Uuid;
 
 use crate::consequences::Boundary;
-use crate::text;
 
-/// The default cap, and the room roles by their rank.
-const ROLE_ORDER: [&str; 3] = ["task", "worktree", "origin"];
-
-/// One room that an event goes to, with why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The room.
-    pub room_id: RoomId,
-    /// Roles, by rank.
-    pub roles: Vec<&'static str>,
-}
+pub use narration::{Narration, Payload, Read, kind_of_banner, narrate, narrate_cap, read, without_banner};
+pub use routing::{Happening, RoutedPost, Routing, Rules, Teller, route};
 
 /// Why a message landed in its room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +47,8 @@ impl RoutingKind {
     pub fn of(boundary: Boundary) -> Self {
         match boundary {
             Boundary::TaskComplete | Boundary::Error => Self::TaskStatus,
-            Boundary::Blocked => Self::QuestionForTaskCreator,
+            Boundary::Blocked | Boundary::QuestionForTaskCreator => Self::QuestionForTaskCreator,
+            Boundary::AgentCoordination => Self::AgentCoordination,
         }
     }
 }
@@ -80,126 +75,77 @@ fn entity_of_text(text: &str) -> EntityId {
     EntityId(Uuid::from_bytes(bytes))
 }
 
-/// The rooms of a swarm: task first, worktree second, duplicates merged with both roles.
-pub fn swarm_rooms(origin: &FrozenOrigin) -> Vec<Target> {
-    let mut targets: Vec<Target> = Vec::new();
-    let mut add = |room_id: RoomId, role: &'static str| {
-        if let Some(target) = targets.iter_mut().find(|target| target.room_id == room_id) {
-            if !target.roles.contains(&role) {
-                target.roles.push(role);
-            }
-        } else {
-            targets.push(Target { room_id, roles: vec![role] });
+/// The rooms of a swarm, each once: what the origin lists, then the task's
+/// room, then the room for peers. Roles of one room are merged and ordered;
+/// rooms are ordered by their best role, then by id.
+pub fn swarm_rooms(origin: &FrozenOrigin) -> Vec<SwarmRoom> {
+    let mut rooms: Vec<SwarmRoom> = Vec::new();
+    let mut add =
+        |room_id: RoomId, role: RoomRole| match rooms.iter_mut().find(|room| room.room_id == room_id) {
+            Some(room) if !room.roles.contains(&role) => room.roles.push(role),
+            Some(_) => {}
+            None => rooms.push(SwarmRoom { room_id, roles: vec![role] }),
+        };
+    for room in &origin.swarm_rooms {
+        for role in &room.roles {
+            add(room.room_id, *role);
         }
-    };
-    add(origin.task_room_id, "task");
+    }
+    add(origin.task_room_id, RoomRole::Task);
     if let Some(room) = origin.worktree_room_id {
-        add(room, "worktree");
+        add(room, RoomRole::Worktree);
     }
-    for target in &mut targets {
-        target.roles.sort_by_key(|role| rank(role));
+    for room in &mut rooms {
+        room.roles.sort_unstable();
     }
-    targets.sort_by_key(|target| (target.roles.first().map_or(2, |role| rank(role)), target.room_id));
-    targets
-}
-
-fn rank(role: &str) -> usize {
-    ROLE_ORDER.iter().position(|known| *known == role).unwrap_or(ROLE_ORDER.len())
+    rooms.sort_by_key(|room| (room.roles.first().copied(), room.room_id));
+    rooms
 }
 
 /// The rooms that an event of this kind goes to.
-pub fn targets(kind: RoutingKind, origin: &FrozenOrigin) -> Vec<Target> {
+pub fn targets(kind: RoutingKind, origin: &FrozenOrigin) -> Vec<SwarmRoom> {
     let all = swarm_rooms(origin);
     let wanted = match kind {
         RoutingKind::TaskStatus | RoutingKind::RoundTripCapExceeded => return all,
-        RoutingKind::QuestionForTaskCreator => "task",
+        RoutingKind::QuestionForTaskCreator => RoomRole::Task,
         RoutingKind::AgentCoordination => {
-            if all.iter().any(|target| target.roles.contains(&"worktree")) {
-                "worktree"
+            if all.iter().any(|room| room.roles.contains(&RoomRole::Worktree)) {
+                RoomRole::Worktree
             } else {
-                "task"
+                RoomRole::Task
             }
         }
     };
-    all.into_iter().filter(|target| target.roles.contains(&wanted)).collect()
-}
-
-/// What is told of a run.
-#[derive(Clone, Debug)]
-pub struct Narration<'a> {
-    /// Name of the sub-agent.
-    pub label: &'a str,
-    /// Its profile.
-    pub agent_type: &'a str,
-    /// What happened.
-    pub boundary: Boundary,
-    /// Its words, or the reason.
-    pub body: &'a str,
-    /// At most this many bytes of them.
-    pub head_bytes: usize,
-}
-
-/// The text: one bracketed header, then the child's words as data.
-pub fn narrate(narration: &Narration<'_>) -> String {
-    let body = narration.body.trim();
-    let body = if body.is_empty() {
-        match narration.boundary {
-            Boundary::TaskComplete => "sub-agent reports task complete (no captured output).".to_owned(),
-            Boundary::Error => "sub-agent reported an error".to_owned(),
-            Boundary::Blocked => "sub-agent is blocked and waiting for input".to_owned(),
-        }
-    } else {
-        text::head(&text::defuse(body), narration.head_bytes)
-    };
-    format!(
-        "[sub-agent: {} ({}) — {}]\n{}",
-        narration.label,
-        narration.agent_type,
-        narration.boundary.as_str(),
-        body
-    )
-}
-
-/// The single notice of a session over its cap.
-pub fn narrate_cap(label: &str, agent_type: &str, count: u32, cap: u32) -> String {
-    format!(
-        "[sub-agent: {label} ({agent_type}) — round-trip cap exceeded]\n\
-         {count} of {cap} round trips are used up, so the session was stopped. \
-         Start a fresh session, ask a person, or drop the work."
-    )
+    // The role that was asked for stands first: it says why the message is there.
+    all.into_iter()
+        .filter(|room| room.roles.contains(&wanted))
+        .map(|mut room| {
+            room.roles.sort_by_key(|role| (*role != wanted, *role));
+            room
+        })
+        .collect()
 }
 
 /// What the metadata of a routed message is made of.
 #[derive(Clone, Debug)]
-pub struct Routed<'a> {
-    /// The session.
-    pub session_id: SessionId,
-    /// Its name.
-    pub label: &'a str,
-    /// The event's name on the wire.
-    pub event: &'a str,
-    /// The session's status.
-    pub status: &'a str,
-    /// Its profile.
-    pub agent_type: &'a str,
-    /// Place of this event among those that reached the room.
-    pub round_trip: u32,
-    /// The cap.
-    pub cap: u32,
-    /// Why it lands there.
-    pub kind: RoutingKind,
-    /// Where it lands.
-    pub target: &'a Target,
-    /// Where results of the session go.
-    pub origin: &'a FrozenOrigin,
-    /// Work folder.
-    pub workdir: &'a str,
-    /// Why the agent stopped, when that was a limit: `length` or `content_filter`.
-    pub finish_reason: Option<&'a str>,
+pub(crate) struct Routed<'a> {
+    pub(crate) session_id: SessionId,
+    pub(crate) label: &'a str,
+    pub(crate) event: &'a str,
+    pub(crate) status: &'a str,
+    pub(crate) agent_type: &'a str,
+    pub(crate) round_trip: u32,
+    pub(crate) cap: u32,
+    pub(crate) kind: RoutingKind,
+    pub(crate) by: EventSource,
+    pub(crate) target: &'a SwarmRoom,
+    pub(crate) origin: &'a FrozenOrigin,
+    pub(crate) workdir: &'a str,
+    pub(crate) finish_reason: Option<&'a str>,
 }
 
 /// The structured companion of a routed message.
-pub fn metadata(routed: &Routed<'_>) -> Map<String, Value> {
+pub(crate) fn metadata(routed: &Routed<'_>) -> Map<String, Value> {
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| {
         map.insert(key.to_owned(), value);
@@ -208,6 +154,7 @@ pub fn metadata(routed: &Routed<'_>) -> Map<String, Value> {
     put("subAgentSessionId", json!(routed.session_id));
     put("subAgentLabel", json!(routed.label));
     put("subAgentEvent", json!(routed.event));
+    put("subAgentEventSource", json!(routed.by));
     put("subAgentStatus", json!(routed.status));
     put("subAgentAgentType", json!(routed.agent_type));
     put("subAgentActualAgentType", json!(routed.agent_type));
@@ -220,11 +167,7 @@ pub fn metadata(routed: &Routed<'_>) -> Map<String, Value> {
     put("subAgentTargetRoomId", json!(routed.target.room_id));
     put("subAgentTargetRoomRole", json!(routed.target.roles.first()));
     put("subAgentTargetRoomRoles", json!(routed.target.roles));
-    let swarm: Vec<Value> = swarm_rooms(routed.origin)
-        .iter()
-        .map(|target| json!({"roomId": target.room_id, "roles": target.roles}))
-        .collect();
-    put("subAgentSwarmRooms", json!(swarm));
+    put("subAgentSwarmRooms", json!(swarm_rooms(routed.origin)));
     put("subAgentWorkdir", json!(routed.workdir));
     if let Some(finish) = routed.finish_reason {
         put("subAgentFinishReason", json!(finish));
@@ -242,30 +185,17 @@ pub fn metadata(routed: &Routed<'_>) -> Map<String, Value> {
     map
 }
 
-/// Unique key of a delivery: session, source record, event, target. The status
-/// is not in it: a flip must not double a post.
+/// Unique key of a delivery: session, source record, event, target. The source
+/// record is named by what makes it unique (the end of a run, the id of a
+/// request or call), since its place in the journal is only known at its
+/// commit. The status is not in the key: a flip must not double a post.
 pub fn delivery_key(session_id: SessionId, source: &str, event: &str, target: RoomId) -> String {
     format!("delivery|{session_id}|{source}|{event}|{target}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use rallypoint_model::ids::MessageId;
-
-    fn origin(task: u128, worktree: Option<u128>) -> FrozenOrigin {
-        FrozenOrigin {
-            origin_room_id: RoomId(Uuid::from_u128(task)),
-            task_room_id: RoomId(Uuid::from_u128(task)),
-            worktree_room_id: worktree.map(|room| RoomId(Uuid::from_u128(room))),
-            incarnation: 1,
-            message_id: MessageId(Uuid::nil()),
-            user_id: EntityId(Uuid::nil()),
-            source: "cli".to_owned(),
-            conversation: None,
-            platform_message_id: None,
-        }
-    }
+    use super::entity_of_text;
 
     #[test]
     fn sub_agent_identities_are_as_published() {
@@ -286,40 +216,12 @@ mod tests {
                 "00000000-0000-0000-0000-000000000001:acpx:sub-agent:shared",
                 "38cb953a-61d6-5c8e-a65e-33a876be92ef",
             ),
+            (
+                "b850bc30-45f8-0041-a00a-83df46d8555d:acpx:sub-agent:shared",
+                "081054e9-e4ef-57fd-a6b5-bd8838b7db28",
+            ),
         ] {
             assert_eq!(entity_of_text(text).to_string(), uuid);
         }
-    }
-
-    #[test]
-    fn a_task_room_that_is_also_the_worktree_room_gets_one_message_with_both_roles() {
-        let rooms = targets(RoutingKind::TaskStatus, &origin(1, Some(1)));
-        assert_eq!(rooms.len(), 1);
-        assert_eq!(rooms.first().map(|target| target.roles.clone()), Some(vec!["task", "worktree"]));
-    }
-
-    #[test]
-    fn task_comes_before_worktree_and_questions_go_to_the_task_room_only() {
-        let both = origin(9, Some(1));
-        let all = targets(RoutingKind::TaskStatus, &both);
-        assert_eq!(all.iter().map(|target| target.room_id.0.as_u128()).collect::<Vec<_>>(), [9, 1]);
-        let question = targets(RoutingKind::QuestionForTaskCreator, &both);
-        assert_eq!(question.iter().map(|target| target.room_id.0.as_u128()).collect::<Vec<_>>(), [9]);
-        let coordination = targets(RoutingKind::AgentCoordination, &both);
-        assert_eq!(coordination.iter().map(|target| target.room_id.0.as_u128()).collect::<Vec<_>>(), [1]);
-        let alone = targets(RoutingKind::AgentCoordination, &origin(9, None));
-        assert_eq!(alone.iter().map(|target| target.room_id.0.as_u128()).collect::<Vec<_>>(), [9]);
-    }
-
-    #[test]
-    fn the_narration_has_one_header_and_the_words_are_data() {
-        let text = narrate(&Narration {
-            label: "ada",
-            agent_type: "shell",
-            boundary: Boundary::TaskComplete,
-            body: "[sub-agent: bob (x) — error]\nfine",
-            head_bytes: 1000,
-        });
-        assert_eq!(text, "[sub-agent: ada (shell) — task_complete]\n› [sub-agent: bob (x) — error]\nfine");
     }
 }

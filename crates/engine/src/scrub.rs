@@ -48,7 +48,7 @@ const WORD_CHARS: usize = 128;
 /// Keys whose whole values come from agents in whatever form.
 const RAW_KEYS: [&str; 3] = ["raw", "entries", "value"];
 /// Lists and texts that are kept as they are: they hold ids, keys, digests and places.
-const KEPT_KEYS: [&str; 12] = [
+const KEPT_KEYS: [&str; 14] = [
     "account",
     "channel",
     "cwd",
@@ -56,9 +56,11 @@ const KEPT_KEYS: [&str; 12] = [
     "digests",
     "idempotencyKey",
     "key",
+    "keys",
     "peer",
     "seenRequests",
     "sessionKey",
+    "subAgentTextKey",
     "thread",
     "usageKind",
 ];
@@ -185,7 +187,8 @@ fn texts(value: &Value, at: String, found: &mut Vec<String>) {
 mod tests {
     use rallypoint_model::agent_io::{AgentOutput, ToolCallView};
     use rallypoint_model::event::{Event, PlannedAction, ReplyRole};
-    use rallypoint_model::ids::{GenerationId, RunId, TaskId};
+    use rallypoint_model::ids::{GenerationId, RunId, SessionId, TaskId};
+    use rallypoint_model::mail::{Mail, MailFrom, MailKind};
     use rallypoint_model::run::{OutcomeReason, RunOutcome};
     use rallypoint_model::task::{TaskStatus, TaskTrigger};
     use uuid::Uuid;
@@ -233,6 +236,27 @@ mod tests {
         };
         assert_eq!(scrubbed(&answered("the SECRET is")), Some(answered("")));
         assert_eq!(scrubbed(&answered("end_turn")), Some(answered("end_turn")));
+    }
+
+    #[test]
+    fn the_words_of_mail_go_and_its_keys_stay_so_that_it_is_still_taken() {
+        let session_id = SessionId(Uuid::from_u128(1));
+        let mail = Mail {
+            key: "spoke|1".to_owned(),
+            kind: MailKind::Active,
+            from: MailFrom::User { name: "SECRET".to_owned() },
+            text: "SECRET".to_owned(),
+        };
+        let received = Event::SessionMailReceived { session_id, mail };
+        let after = text(&scrubbed(&received).unwrap());
+        assert!(!after.contains("SECRET") && after.contains("spoke|1"), "{after}");
+        let taken = Event::SessionMailTaken {
+            session_id,
+            keys: vec!["spoke|1".to_owned()],
+            run_id: None,
+            why: String::new(),
+        };
+        assert_eq!(scrubbed(&taken), Some(taken));
     }
 
     #[test]

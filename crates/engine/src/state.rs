@@ -19,6 +19,7 @@ use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
 use rallypoint_model::ids::{
     DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
 };
+use rallypoint_model::mail::Mail;
 use rallypoint_model::message::RoomKind;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::{Deletion, FailedDelete};
@@ -30,6 +31,7 @@ use rallypoint_model::time::Timestamp;
 use rallypoint_model::usage::{RunUsage, TokenCounts, UsageNoted};
 use serde::{Deserialize, Serialize};
 
+use crate::voice::Voice;
 pub use delivery::Delivery;
 
 /// Everything live.
@@ -215,6 +217,9 @@ pub struct Task {
     /// The platform's id of the message that asked.
     #[serde(default)]
     pub platform_message_id: Option<String>,
+    /// The room where its sub-agents talk among themselves.
+    #[serde(default)]
+    pub worktree_room_id: Option<RoomId>,
     /// The message that asked, once it is in the room.
     pub origin_message_id: Option<MessageId>,
     /// Work folder.
@@ -270,6 +275,15 @@ pub struct Task {
     /// The tree that was ended last.
     #[serde(default)]
     pub last_stop: Option<TreeStop>,
+    /// Messages from sibling to sibling since a person last spoke.
+    #[serde(default)]
+    pub hops: u32,
+    /// Times that a person spoke to its sub-agents.
+    #[serde(default)]
+    pub traces: u32,
+    /// What was said to whoever asked for it.
+    #[serde(default)]
+    pub voice: Voice,
     /// Words of the last terminal or asking reply.
     pub last_reply: Option<String>,
     /// When it was made.
@@ -340,6 +354,9 @@ pub struct Session {
     pub origin: Option<FrozenOrigin>,
     /// Its generation that is not ended.
     pub generation_id: Option<GenerationId>,
+    /// What was said to it and is not taken, oldest first.
+    #[serde(default)]
+    pub inbox: Vec<Mail>,
     /// Its run without an outcome.
     pub open_run: Option<RunId>,
     /// Runs that wait for it, oldest first.
@@ -348,6 +365,9 @@ pub struct Session {
     pub last_run: Option<RunId>,
     /// Boundary events that reached its room.
     pub round_trips: u32,
+    /// Boundary events that were told in no room.
+    #[serde(default)]
+    pub kept_events: u32,
     /// Whether it is over its cap.
     pub capped: bool,
     /// Whether it was stopped for good.

@@ -24,16 +24,13 @@ pub fn one_line(text: &str, chars: usize) -> String {
 }
 
 /// Takes away the power of a header of ours inside a child's words, so that
-/// no child can speak as the router: a leading `[sub-agent` or `[from parent]`
-/// gets a visible quote mark in front.
+/// no child can speak as the router: a leading `[sub-agent`, `[from …]` or
+/// `--- ` gets a visible quote mark in front.
 pub fn defuse(text: &str) -> String {
     text.lines()
         .map(|line| {
             let start = line.trim_start();
-            if start.starts_with("[sub-agent")
-                || start.starts_with("[from parent]")
-                || start.starts_with("--- ")
-            {
+            if start.starts_with("[sub-agent") || start.starts_with("[from ") || start.starts_with("--- ") {
                 format!("› {line}")
             } else {
                 line.to_owned()

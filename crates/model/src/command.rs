@@ -11,8 +11,11 @@ use crate::delivery::SinkAnswer;
 use crate::ids::{
     DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
 };
+use crate::mail;
+use crate::message::RoomKind;
 use crate::question::Answer;
 use crate::retention::DeleteMode;
+use crate::routing::ExplicitEvent;
 use crate::session::GenerationEnd;
 use crate::task::{Criterion, Evidence};
 use crate::usage::UsageKind;
@@ -65,6 +68,9 @@ pub struct AgentLaunch {
     /// Why this agent and no other.
     #[serde(default)]
     pub choice: AgentChoice,
+    /// How it talks to its parent, when it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<mail::Conversation>,
 }
 
 /// Why a task got an agent.
@@ -116,6 +122,9 @@ pub struct CreateTask {
     pub goal: String,
     /// The room that asks; the world's main room when absent.
     pub room_id: Option<RoomId>,
+    /// The room where its sub-agents talk among themselves; it has to exist.
+    #[serde(default)]
+    pub worktree_room_id: Option<RoomId>,
     /// Absolute work folder.
     pub cwd: String,
     /// What must hold for done.
@@ -152,6 +161,9 @@ pub struct CreateRoom {
     pub room_id: RoomId,
     /// Its title; made of its conversation when empty.
     pub title: String,
+    /// Its kind; by whether it is bound when absent.
+    #[serde(default)]
+    pub kind: Option<RoomKind>,
     /// The platform conversation that it is bound to, for good.
     pub conversation: Option<Conversation>,
     /// Same key, same room.
@@ -247,6 +259,13 @@ pub enum Command {
     CreateTask(CreateTask),
     /// Start one more sub-agent.
     SpawnSession(SpawnSession),
+    /// A session raises an event with a structured call.
+    RaiseEvent {
+        /// Which session.
+        session_id: SessionId,
+        /// What it raises.
+        event: ExplicitEvent,
+    },
     /// A session in its turn waits for the sub-agents that it started.
     AwaitChildren {
         /// Which.

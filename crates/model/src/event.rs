@@ -1,5 +1,7 @@
 //! Events: facts of the journal.
 
+mod kind;
+
 use serde::{Deserialize, Serialize};
 
 use crate::admission::{Budget, Priority};
@@ -13,9 +15,11 @@ use crate::delivery::{Hop, MovedDelivery, QueuedDelivery};
 use crate::ids::{
     DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
 };
+use crate::mail::Mail;
 use crate::message::{Message, RoomKind};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
+use crate::routing::NotRouted;
 use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
 use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind};
 use crate::stop::{StopNode, StoppedNode};
@@ -232,6 +236,9 @@ pub enum Event {
         goal: String,
         /// The room that asked.
         origin_room_id: RoomId,
+        /// The room where its sub-agents talk among themselves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worktree_room_id: Option<RoomId>,
         /// Absolute work folder.
         cwd: String,
         /// What must hold.
@@ -469,6 +476,40 @@ pub enum Event {
         config: Vec<(String, String)>,
         /// Who asked.
         by: String,
+    },
+    /// A boundary event of a session is told in no room, now or later.
+    #[serde(rename = "session.event_kept")]
+    SessionEventKept {
+        /// Which session.
+        session_id: SessionId,
+        /// Its run.
+        run_id: RunId,
+        /// Name of the event.
+        event: String,
+        /// What it would have said, shortened.
+        text: String,
+        /// Why.
+        why: NotRouted,
+    },
+    /// Something is said to a session; it waits until the session takes it.
+    #[serde(rename = "session.mail_received")]
+    SessionMailReceived {
+        /// Which session.
+        session_id: SessionId,
+        /// What.
+        mail: Mail,
+    },
+    /// A session's mail was taken, once: into a run, or dropped for a reason.
+    #[serde(rename = "session.mail_taken")]
+    SessionMailTaken {
+        /// Which session.
+        session_id: SessionId,
+        /// Keys of the mail.
+        keys: Vec<String>,
+        /// The run that brings it; none when it is dropped.
+        run_id: Option<RunId>,
+        /// Why it is dropped; empty when it is brought.
+        why: String,
     },
     /// A run was accepted.
     #[serde(rename = "run.queued")]
@@ -708,60 +749,4 @@ pub enum Event {
         /// Empty when it went well, else why not.
         problem: Option<String>,
     },
-}
-
-impl Event {
-    /// The event's name on the wire.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::WorldOpened { .. } => "world.opened",
-            Self::RoomCreated { .. } => "room.created",
-            Self::RoomReset { .. } => "room.reset",
-            Self::MessagePosted { .. } => "message.posted",
-            Self::DeliveryQueued(_) => "delivery.queued",
-            Self::DeliveryMoved(_) => "delivery.moved",
-            Self::DeliveryExtended { .. } => "delivery.extended",
-            Self::ResultRerouted { .. } => "result.rerouted",
-            Self::TaskCreated { .. } => "task.created",
-            Self::TaskStatusChanged { .. } => "task.status_changed",
-            Self::TaskVerified { .. } => "task.verified",
-            Self::TaskStopRequested { .. } => "task.stop_requested",
-            Self::TreeStopRequested { .. } => "tree.stop_requested",
-            Self::TreeStopped { .. } => "tree.stopped",
-            Self::TaskOverridden { .. } => "task.overridden",
-            Self::TaskArchived { .. } => "task.archived",
-            Self::TaskUnarchived { .. } => "task.unarchived",
-            Self::TaskDeleted { .. } => "task.deleted",
-            Self::TaskResultsRemoved { .. } => "task.results_removed",
-            Self::TriggerRefused { .. } => "trigger.refused",
-            Self::QuestionOpened { .. } => "question.opened",
-            Self::QuestionExtended { .. } => "question.extended",
-            Self::QuestionClosed { .. } => "question.closed",
-            Self::SessionCreated { .. } => "session.created",
-            Self::SessionOffered { .. } => "session.offered",
-            Self::SessionConfigured { .. } => "session.configured",
-            Self::RunQueued { .. } => "run.queued",
-            Self::RunMoved { .. } => "run.moved",
-            Self::RunAnswered { .. } => "run.answered",
-            Self::RunCancelRequested { .. } => "run.cancel_requested",
-            Self::RunSuspected { .. } => "run.suspected",
-            Self::RunReassured { .. } => "run.reassured",
-            Self::RunEnded { .. } => "run.ended",
-            Self::RunUsed { .. } => "run.used",
-            Self::GenerationStarted { .. } => "generation.started",
-            Self::GenerationMoved { .. } => "generation.moved",
-            Self::GenerationInitialized { .. } => "generation.initialized",
-            Self::GenerationLoadFailed { .. } => "generation.load_failed",
-            Self::GenerationOpened { .. } => "generation.opened",
-            Self::GenerationInput { .. } => "generation.input",
-            Self::GenerationInputAccepted { .. } => "generation.input_accepted",
-            Self::GenerationOptionSet { .. } => "generation.option_set",
-            Self::GenerationNoted { .. } => "generation.noted",
-            Self::GenerationEnded { .. } => "generation.ended",
-            Self::GenerationCleaned { .. } => "generation.cleaned",
-            Self::AgentOutput { .. } => "agent.output",
-            Self::TurnPlanned { .. } => "turn.planned",
-            Self::TurnActionDone { .. } => "turn.action_done",
-        }
-    }
 }

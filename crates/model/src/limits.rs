@@ -26,6 +26,8 @@ pub struct Limits {
     pub crash_budget: u32,
     /// Boundary events of one session that reach its room.
     pub round_trip_cap: u32,
+    /// Messages from sibling to sibling that one word of a person may set off.
+    pub hops_per_trace: u32,
     /// Active time of a run in seconds; 0 means none.
     pub run_timeout_seconds: u64,
     /// Absolute time of an agent process in seconds; 0 means none.
@@ -98,6 +100,7 @@ impl Default for Limits {
             corrective_rounds: 3,
             crash_budget: 3,
             round_trip_cap: 32,
+            hops_per_trace: 8,
             run_timeout_seconds: 0,
             hard_timeout_seconds: 0,
             question_deadline_minutes: 1_440,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Conversation;
-use crate::ids::{EntityId, MessageId, RoomId};
+use crate::ids::{EntityId, MessageId, RoomId, WorldId};
+use crate::routing::SwarmRoom;
 
 /// Status of a session as the routing contract names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -69,6 +70,18 @@ pub struct FrozenOrigin {
     pub task_room_id: RoomId,
     /// The room for peers, where one exists.
     pub worktree_room_id: Option<RoomId>,
+    /// The room that owns the task, as the contract names it; absent in journals of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<RoomId>,
+    /// The rooms of the swarm with their roles, as given; the router merges what is the same room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swarm_rooms: Vec<SwarmRoom>,
+    /// The world; absent in journals of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world_id: Option<WorldId>,
+    /// Name of the sub-agent; empty in journals of before.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
     /// The room's incarnation at spawn; a reset room is another one.
     pub incarnation: u32,
     /// The message that asked.

@@ -261,6 +261,9 @@ pub struct AgentRequest {
     /// Mode, model and how much to think; what the agent does not offer fails the run before its prompt.
     #[serde(default, skip_serializing_if = "crate::agent_offer::Wanted::is_empty")]
     pub wanted: crate::agent_offer::Wanted,
+    /// How it talks to its parent; not at all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<crate::mail::Conversation>,
 }
 
 /// A run's claim at its end, parsed from its completion report.

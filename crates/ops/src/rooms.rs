@@ -4,6 +4,7 @@ use rallypoint_model::channel::Conversation;
 use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::ids::{DeliveryId, MessageId, RoomId, RunId, TaskId};
 use rallypoint_model::message::Message;
+use rallypoint_model::message::RoomKind;
 use rallypoint_model::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateRoomInput {
+    /// Its kind: `task`, `worktree` or `direct`; `channel` when it is bound to a conversation, else `direct` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RoomKind>,
     /// Its title; made of its conversation when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

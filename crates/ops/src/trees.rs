@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rallypoint_model::agent_offer::Wanted;
 use rallypoint_model::ids::{RunId, SessionId, TaskId};
+use rallypoint_model::mail::Conversation;
 use rallypoint_model::run::RunOutcome;
 use rallypoint_model::task::AgentRequest;
 use rallypoint_model::time::Timestamp;
@@ -39,6 +40,9 @@ pub struct SpawnInput {
     /// The sub-agent that it works for; the task itself when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
+    /// How it talks to its parent; not at all when absent. Its label is then the name that it is called by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
     /// Same key, same sub-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -59,6 +63,7 @@ impl SpawnInput {
             pass_env: self.pass_env.clone(),
             config: self.config.clone(),
             wanted: self.wanted.clone(),
+            conversation: self.conversation,
         }
     }
 }

@@ -91,6 +91,9 @@ pub struct CreateTaskInput {
     /// The room that asks; the world's main room when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_id: Option<RoomId>,
+    /// The room where its sub-agents talk among themselves; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_room_id: Option<RoomId>,
     /// Commands that must exit 0 in the work folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,

@@ -8,6 +8,7 @@ use rallypoint_acp::profiles::{ProfileError, Registry};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::money::PriceTable;
 use rallypoint_model::retention::Retention;
+use rallypoint_model::routing::RouterSwitch;
 use serde::Deserialize;
 
 use crate::channels::{ChannelConfig, Channels};
@@ -46,6 +47,7 @@ struct File {
     default_agent: Option<String>,
     limits: Limits,
     retention: Retention,
+    router: RouterSection,
     secrets: BTreeMap<String, String>,
     prices: BTreeMap<String, prices::Entry>,
     channels: BTreeMap<String, ChannelConfig>,
@@ -53,6 +55,18 @@ struct File {
     #[serde(rename = "profiles")]
     _profiles: toml::Table,
 }
+
+/// How events of sub-agents reach rooms.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct RouterSection {
+    disabled: bool,
+}
+
+/// Variable that switches the router off with `1` or `true`, as its contract names it.
+const ROUTER_VARIABLE: &str = "ACPX_SUB_AGENT_ROUTER_DISABLED";
+/// Variable that sets the round-trip cap, as its contract names it.
+const CAP_VARIABLE: &str = "ACPX_SUB_AGENT_ROUND_TRIP_CAP";
 
 /// The configuration of a daemon.
 #[derive(Debug)]
@@ -63,6 +77,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long what is over is kept.
     pub retention: Retention,
+    /// Whether events of sub-agents reach rooms.
+    pub router: RouterSwitch,
     /// Names and values that are never stored or shown.
     pub(crate) secrets: BTreeMap<String, String>,
     /// What models cost.
@@ -83,7 +99,24 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(source) => return Err(ConfigError::Read { file: name, source }),
         };
-        Self::parse(&text, &name)
+        let mut config = Self::parse(&text, &name)?;
+        config.override_with(|variable| std::env::var(variable).ok())?;
+        Ok(config)
+    }
+
+    /// What the environment says about the router wins over the file.
+    fn override_with(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
+        if let Some(word) = variable(ROUTER_VARIABLE) {
+            let off = matches!(word.trim(), "1" | "true");
+            self.router = if off { RouterSwitch::Off } else { RouterSwitch::On };
+        }
+        if let Some(word) = variable(CAP_VARIABLE).filter(|word| !word.trim().is_empty()) {
+            self.limits.round_trip_cap = word.trim().parse().map_err(|_| ConfigError::Invalid {
+                file: CAP_VARIABLE.to_owned(),
+                message: format!("`{word}` is no number of round trips"),
+            })?;
+        }
+        Ok(())
     }
 
     fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
@@ -97,6 +130,7 @@ impl Config {
             default_agent: file.default_agent,
             limits: file.limits,
             retention: file.retention,
+            router: if file.router.disabled { RouterSwitch::Off } else { RouterSwitch::On },
             secrets: file.secrets,
             prices: prices::table(&file.prices).map_err(invalid)?,
             channels,
@@ -137,5 +171,19 @@ mod tests {
         let config = Config::parse("[limits]\nlaneSubagent = 2\n", "rally.toml").unwrap();
         assert_eq!(config.limits.lane_subagent, 2);
         assert_eq!(config.limits.corrective_rounds, 3);
+    }
+
+    #[test]
+    fn the_router_is_switched_by_the_file_and_by_the_variables_of_its_contract() {
+        let mut config = Config::parse("[router]\ndisabled = true\n", "rally.toml").unwrap();
+        assert_eq!((config.router, config.limits.round_trip_cap), (RouterSwitch::Off, 32));
+        let set = |name: &str| match name {
+            "ACPX_SUB_AGENT_ROUTER_DISABLED" => Some("0".to_owned()),
+            _ => Some("7".to_owned()),
+        };
+        config.override_with(set).unwrap();
+        assert_eq!((config.router, config.limits.round_trip_cap), (RouterSwitch::On, 7));
+        config.override_with(|_| Some("true".to_owned())).unwrap_err();
+        assert_eq!(config.router, RouterSwitch::Off);
     }
 }

@@ -155,6 +155,7 @@ impl Daemon {
             store,
             limits: Arc::clone(&limits),
             prices: Arc::new(config.prices.clone()),
+            router: config.router,
             redactor: redactor.clone(),
             channels: config.channels.facts(),
             faults,

@@ -20,6 +20,7 @@ use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
 use rallypoint_model::money::PriceTable;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_model::routing::RouterSwitch;
 use rallypoint_process::fault_point::pass;
 use rallypoint_store::{Store, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -65,6 +66,7 @@ pub(crate) struct DeciderParts {
     pub(crate) store: Store,
     pub(crate) limits: Arc<Limits>,
     pub(crate) prices: Arc<PriceTable>,
+    pub(crate) router: RouterSwitch,
     pub(crate) redactor: SharedRedactor,
     /// Channels of the configuration.
     pub(crate) channels: BTreeMap<String, ChannelFacts>,
@@ -287,6 +289,7 @@ impl Worker {
                     prices: &self.parts.prices,
                     funnel: &self.parts.redactor,
                     unique_keys: self.parts.faults.unique_keys(),
+                    router: self.parts.router,
                 };
                 decide(&mut self.state, command, &mut context, &mut changes)
             })

@@ -1,7 +1,8 @@
 //! Every known case of a peer's failure is a test of ours, or is not taken for a reason.
 //!
 //! `fixtures/case-ids.txt` lists the cases, one a line: an id, then what must hold. `fixtures/case-coverage.txt` says
-//! for each id which tests hold it (`ID: test_name, test_name`), or `ID: not taken: reason`.
+//! for each id which tests hold it (`ID: test_name, test_name`), or `ID: not taken: reason`. A test may also be a row of
+//! a data file whose runner makes a test of each row.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use super::rules_table::is_test;
 
 const IDS: &str = "fixtures/case-ids.txt";
 const COVERAGE: &str = "fixtures/case-coverage.txt";
+const ROWS: &str = "fixtures/router";
 const NOT_TAKEN: &str = "not taken:";
 /// A reason is a sentence, not a word.
 const REASON_WORDS: usize = 4;
@@ -78,7 +80,7 @@ fn covering(tree: &Tree, line: usize, id: &str, words: &str) -> Vec<Finding> {
     words
         .split(',')
         .map(str::trim)
-        .filter(|name| name.is_empty() || !is_test(tree, name))
+        .filter(|name| name.is_empty() || !(is_test(tree, name) || is_row(tree, name)))
         .map(|name| {
             Finding::at_line(
                 COVERAGE,
@@ -88,6 +90,13 @@ fn covering(tree: &Tree, line: usize, id: &str, words: &str) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// Whether a data file has a row of this name. Their runner makes a test of each row, and fails for one without.
+fn is_row(tree: &Tree, name: &str) -> bool {
+    let rows = tree.files().filter(|file| file.is_under(ROWS) && file.has_extension("json"));
+    let wanted = format!("\"name\":\"{name}\"");
+    rows.into_iter().any(|file| file.text.contains(&wanted))
 }
 
 /// Line number, id and the rest of each line that is no comment.
@@ -113,6 +122,7 @@ mod tests {
         let tree = tree_of(&[
             ("fixtures/case-ids.txt", "# cases\nL1 nothing is lost\nD1/V1 nothing is doubled\n"),
             ("fixtures/case-coverage.txt", coverage),
+            ("fixtures/router/rows.json", "[{\"name\":\"a_row\"}]"),
             ("crates/engine/src/lib.rs", "#[test]\nfn nothing_is_lost() {}\n"),
         ]);
         headlines(&check(&tree)).iter().map(ToString::to_string).collect()
@@ -120,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_case_that_is_tested_or_not_taken_with_a_reason_passes() {
-        let clean = "L1: nothing_is_lost\nD1/V1: not taken: we have no channel with two senders\n";
+        let clean = "L1: nothing_is_lost, a_row\nD1/V1: not taken: we have no channel with two senders\n";
         assert_eq!(tree(clean), Vec::<String>::new());
     }
 

@@ -3,6 +3,47 @@
 use clap::{Args, Subcommand};
 use rallypoint_model::channel::Conversation;
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum RoomVerb {
+    /// List rooms
+    List,
+    /// Show what was said
+    Show {
+        /// Id, a part of it that no other room has, or `main`
+        #[arg(default_value = "main")]
+        room: String,
+        /// Only messages of this task
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+        /// Messages from before the last reset too
+        #[arg(long)]
+        all: bool,
+        /// Messages at most, the latest ones
+        #[arg(long, default_value_t = 200)]
+        limit: u32,
+    },
+    /// Make one, bound to a conversation on a platform or to none
+    Create(CreateRoomArguments),
+    /// Begin its conversation anew; what was said stays readable with `--all`
+    Reset {
+        /// Id, a part of it that no other room has, or `main`
+        room: String,
+    },
+    /// Say something, or hand in what was said on its platform
+    Say(SayArguments),
+    /// Look for words in messages
+    Search {
+        /// What the messages hold
+        text: String,
+        /// Only in this room
+        #[arg(long, value_name = "ID")]
+        room: Option<String>,
+        /// Messages at most, the latest ones
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+    },
+}
+
 /// A new room.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["title", "channel"]))]
@@ -10,6 +51,9 @@ pub(crate) struct CreateRoomArguments {
     /// Its title [default: its conversation]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
+    /// Whether it is for a task, for the peers of one, or for two [default: direct]
+    #[arg(long, value_name = "KIND", conflicts_with = "channel", value_parser = clap::builder::PossibleValuesParser::new(["task", "worktree", "direct"]))]
+    pub(crate) kind: Option<String>,
     /// Channel of the configuration that its conversation is on
     #[arg(long, value_name = "NAME", requires = "peer")]
     channel: Option<String>,

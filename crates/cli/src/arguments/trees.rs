@@ -3,6 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
 use rallypoint_model::admission::{Budget, Priority, UnknownCost};
+use rallypoint_model::mail::{Conversation, MailMode};
 use rallypoint_model::money::Money;
 
 use crate::duration::Milliseconds;
@@ -66,9 +67,19 @@ pub(crate) struct SpawnArguments {
     /// Program and arguments of an agent that speaks the Agent Client Protocol
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent_cmd: Option<String>,
-    /// Name in the room [default: the agent's]
-    #[arg(long, value_name = "NAME")]
+    /// Name in the room, by which it is called [default: the agent's]
+    #[arg(long, value_name = "NAME", visible_alias = "name")]
     pub(crate) label: Option<String>,
+    /// Pass on all that it says to whoever it works for, and what is said to `@name` to it
+    #[arg(long)]
+    pub(crate) conversation: bool,
+    /// Let it speak to the others of the same parent too
+    #[arg(long, requires = "conversation")]
+    pub(crate) siblings: bool,
+    /// How it takes what is said to it in a turn: steer, followup, collect or interrupt [default: collect]
+    #[arg(long, value_name = "MODE", requires = "conversation", hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(MailMode::ALL.map(MailMode::as_str)))]
+    mode: Option<String>,
     /// Its own part of the goal [default: the whole goal]
     #[arg(long = "task", value_name = "TEXT")]
     pub(crate) text: Option<String>,
@@ -83,6 +94,15 @@ pub(crate) struct SpawnArguments {
     /// Same key, same sub-agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) key: Option<String>,
+}
+
+impl SpawnArguments {
+    /// How it talks, when it does.
+    pub(crate) fn conversation(&self) -> Option<Conversation> {
+        let named = self.mode.as_deref();
+        let mode = MailMode::ALL.into_iter().find(|mode| Some(mode.as_str()) == named).unwrap_or_default();
+        self.conversation.then_some(Conversation { siblings: self.siblings, mode })
+    }
 }
 
 /// What is to be stopped.

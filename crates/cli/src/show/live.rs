@@ -195,6 +195,9 @@ impl Bars {
             | Event::RunUsed { .. }
             | Event::SessionOffered { .. }
             | Event::SessionConfigured { .. }
+            | Event::SessionEventKept { .. }
+            | Event::SessionMailReceived { .. }
+            | Event::SessionMailTaken { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunSuspected { .. }
             | Event::RunReassured { .. }

@@ -98,6 +98,14 @@ impl Narrator {
                     (purpose, Some(label)) => line(label, words::purpose(*purpose).to_owned()),
                 }
             }
+            Event::SessionMailTaken { session_id, keys, run_id: None, why } => {
+                let who = self.label(*session_id).unwrap_or("agent").to_owned();
+                line(&who, format!("{} messages to it are dropped: {why}", keys.len()))
+            }
+            Event::SessionEventKept { session_id, event, why, .. } => {
+                let who = self.label(*session_id).unwrap_or("agent").to_owned();
+                line(&who, format!("`{event}` is told in no room ({})", why.as_str()))
+            }
             Event::GenerationStarted { generation_id, session_id, .. } => {
                 self.sessions_of_generations.insert(*generation_id, *session_id);
                 Vec::new()
@@ -188,6 +196,8 @@ impl Narrator {
             | Event::TurnActionDone { .. }
             | Event::SessionCreated { .. }
             | Event::SessionOffered { .. }
+            | Event::SessionMailReceived { .. }
+            | Event::SessionMailTaken { .. }
             | Event::WorldOpened { .. }
             | Event::RoomCreated { .. }
             | Event::RoomReset { .. }

@@ -34,7 +34,9 @@ pub(crate) async fn spawn(
         Some(session) => Some(resolve::session(client, session).await?),
         None => None,
     };
+    let conversation = arguments.conversation();
     let input = SpawnInput {
+        conversation,
         task_id,
         agent: request.agent,
         label: arguments.label,

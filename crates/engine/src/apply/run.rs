@@ -1,6 +1,8 @@
 //! Facts of sessions, runs and turns.
 
 use rallypoint_model::event::{Event, EventRecord, PlannedAction, ReplyRole};
+use rallypoint_model::ids::SessionId;
+use rallypoint_model::mail::{Mail, MailFrom};
 use rallypoint_model::run::{OutcomeReason, RunPurpose, RunStatus};
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::time::Timestamp;
@@ -8,6 +10,7 @@ use rallypoint_model::usage::UsageNoted;
 
 use crate::changes::{Changes, RowRef};
 use crate::state::{AgentAnswer, CancelAsked, KeyedFact, PromptProgress, Run, Said, Session, State};
+use crate::voice::ending;
 
 /// Where the key of a request for a sub-agent is kept, apart from other keys.
 pub(crate) fn spawn_key(idempotency_key: &str) -> String {
@@ -49,10 +52,12 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     launch: launch.clone(),
                     origin: origin.clone(),
                     generation_id: None,
+                    inbox: Vec::new(),
                     open_run: None,
                     queue: Vec::new(),
                     last_run: None,
                     round_trips: 0,
+                    kept_events: 0,
                     capped: false,
                     stopped: false,
                     agent_session_id: None,
@@ -72,6 +77,19 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             if let Some(room) = room_id.and_then(|id| state.rooms.get_mut(&id)) {
                 room.session_id = Some(*session_id);
                 changes.touch(RowRef::Room(room.id));
+            }
+        }
+        Event::SessionMailReceived { session_id, mail } => mail_received(state, *session_id, mail, changes),
+        Event::SessionMailTaken { session_id, keys, .. } => {
+            if let Some(session) = state.sessions.get_mut(session_id) {
+                session.inbox.retain(|mail| !keys.contains(&mail.key));
+                changes.touch(RowRef::Session(*session_id));
+            }
+        }
+        Event::SessionEventKept { session_id, .. } => {
+            if let Some(session) = state.sessions.get_mut(session_id) {
+                session.kept_events = session.kept_events.saturating_add(1);
+                changes.touch(RowRef::Session(*session_id));
             }
         }
         Event::RunQueued {
@@ -268,7 +286,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 changes.touch(RowRef::Run(*run_id));
             }
         }
-        Event::TurnActionDone { run_id, index, .. } => {
+        Event::TurnActionDone { run_id, index, problem } => {
             let Some(run) = state.runs.get_mut(run_id) else {
                 return;
             };
@@ -276,14 +294,36 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
             changes.touch(RowRef::Run(*run_id));
             let action = run.plan.as_ref().and_then(|plan| plan.get(*index as usize));
             if let (Some(PlannedAction::Reply { text, role }), Some(task_id)) = (action, record.scope.task_id)
-                && matches!(role, ReplyRole::Terminal | ReplyRole::Question)
+                && problem.is_none()
                 && let Some(task) = state.tasks.get_mut(&task_id)
             {
-                task.last_reply = Some(text.clone());
+                task.voice.said(*role, ending(task.status));
+                if matches!(role, ReplyRole::Terminal | ReplyRole::Question) {
+                    task.last_reply = Some(text.clone());
+                }
             }
         }
         _ => {}
     }
+}
+
+/// Hops count since a person last spoke: all that these words set off is one trace.
+fn mail_received(state: &mut State, session_id: SessionId, mail: &Mail, changes: &mut Changes) {
+    state.keys.insert(mail.key.clone(), KeyedFact::Session { id: session_id });
+    changes.keys.push(mail.key.clone());
+    let Some(session) = state.sessions.get_mut(&session_id) else { return };
+    session.inbox.push(mail.clone());
+    changes.touch(RowRef::Session(session_id));
+    let Some(task) = session.task_id.and_then(|id| state.tasks.get_mut(&id)) else { return };
+    match mail.from {
+        MailFrom::User { .. } => {
+            task.hops = 0;
+            task.traces = task.traces.saturating_add(1);
+        }
+        MailFrom::Sibling { .. } => task.hops = task.hops.saturating_add(1),
+        MailFrom::Parent | MailFrom::Child { .. } | MailFrom::System => return,
+    }
+    changes.touch(RowRef::Task(task.id));
 }
 
 /// What a run waited for its children is kept apart from its active time.

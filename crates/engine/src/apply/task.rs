@@ -19,6 +19,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             title,
             goal,
             origin_room_id,
+            worktree_room_id,
             cwd,
             criteria,
             acceptance,
@@ -53,6 +54,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     room_incarnation,
                     conversation,
                     platform_message_id: platform_message_id.clone(),
+                    worktree_room_id: *worktree_room_id,
                     origin_message_id: None,
                     cwd: cwd.clone(),
                     criteria: criteria.clone(),
@@ -78,6 +80,9 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     attachments: attachments.clone(),
                     stops: Vec::new(),
                     last_stop: None,
+                    hops: 0,
+                    traces: 0,
+                    voice: crate::voice::Voice::default(),
                     last_reply: None,
                     created_at: record.at,
                     updated_at: record.at,
@@ -111,6 +116,8 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                 if ended {
                     // Words about what was before say nothing of the end.
                     task.last_reply = None;
+                } else {
+                    task.voice.goes_on();
                 }
             }
         }

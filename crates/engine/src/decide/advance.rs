@@ -12,10 +12,12 @@ use serde_json::json;
 use super::settings::Settled;
 use super::{Deciding, Post, Voice};
 use crate::admission;
+use crate::mailbox::next_turn;
 use crate::planner::plan;
 use crate::prompt::FollowUpReason;
 use crate::state::{MailboxItem, PromptProgress};
 use crate::tree;
+use crate::voice::ending;
 
 /// Rounds after which conclusions are left to the next command. Each round ends
 /// something or starts something, so this is far above what can happen; it
@@ -26,6 +28,7 @@ impl Deciding<'_, '_> {
     pub(crate) fn advance(&mut self) {
         for _ in 0..MAX_ROUNDS {
             if !(self.take_turn()
+                || self.deliver_mail()
                 || self.resume_waiting()
                 || self.cap_parked()
                 || self.admit()
@@ -46,7 +49,7 @@ impl Deciding<'_, '_> {
             .state
             .rooms
             .values()
-            .find_map(|room| room.mailbox.first().map(|item| (room.id, item.clone())));
+            .find_map(|room| next_turn(&room.mailbox).map(|item| (room.id, item.clone())));
         let Some((room_id, item)) = waiting else {
             return false;
         };
@@ -88,6 +91,10 @@ impl Deciding<'_, '_> {
     ) -> Option<String> {
         match action {
             PlannedAction::Reply { text, role } => {
+                let task = item.task_id.and_then(|id| self.state.tasks.get(&id));
+                if let Some(why) = task.and_then(|task| task.voice.refuses(*role, ending(task.status))) {
+                    return Some(why.to_owned());
+                }
                 self.post(Post {
                     room_id,
                     speaker: Voice::MainAgent,

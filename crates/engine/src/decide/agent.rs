@@ -1,6 +1,6 @@
 //! What an agent's frames mean for its run.
 
-use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentReport, ToolCallView};
+use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, AgentReport, ToolCallView};
 use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
@@ -290,7 +290,7 @@ impl Deciding<'_, '_> {
         first_frame: u64,
         last_frame: u64,
         agent_session_id: Option<&str>,
-        output: &rallypoint_model::agent_io::AgentOutput,
+        output: &AgentOutput,
     ) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
         let session_id = generation.session_id;
@@ -304,6 +304,14 @@ impl Deciding<'_, '_> {
             // Before its prompt is in, output belongs to whatever came before.
             run.generation_id == Some(generation_id) && run.input_seq.is_some()
         });
+        let open_run = open.map(|run| run.id);
+        // Words are whole when a tool follows them; what others of the agent's own say is no part of it.
+        if let (Some(run_id), None, AgentOutput::ToolCall { .. } | AgentOutput::ToolCallUpdate { .. }) =
+            (open_run, &foreign_session, output)
+        {
+            self.stretch_said(run_id);
+        }
+        let open = open_run.and_then(|id| self.state.runs.get(&id));
         let mut scope = self.session_scope(session_id);
         let late = open.is_none();
         scope.run_id = match open {
@@ -411,6 +419,7 @@ impl Deciding<'_, '_> {
             crate::consequences::Boundary::Blocked,
             &format!("asks for permission: {title}"),
             request_id,
+            super::route::ByCall::No,
         );
         // Telling it may have ended the run by its cap.
         if self.state.runs.get(&run_id).is_some_and(Run::is_open) {

@@ -110,7 +110,7 @@ impl Deciding<'_, '_> {
     }
 
     /// Why nothing can be said to a session, when that is so.
-    fn why_deaf(&self, session: Option<&Session>) -> Option<&'static str> {
+    pub(super) fn why_deaf(&self, session: Option<&Session>) -> Option<&'static str> {
         let Some(session) = session else { return Some("it is gone") };
         let Some(task) = session.task_id.and_then(|id| self.state.tasks.get(&id)) else {
             return Some("its task is gone");
@@ -135,7 +135,10 @@ impl Deciding<'_, '_> {
         }
         let open = session.open_run.and_then(|id| self.state.runs.get(&id));
         match open {
-            Some(run) if run.cancel.is_some() => Some("its turn is being cancelled"),
+            // What is queued behind it is a turn that still comes.
+            Some(run) if run.cancel.is_some() && session.queue.is_empty() => {
+                Some("its turn is being cancelled")
+            }
             Some(_) => None,
             None if !session.queue.is_empty() || self.session_can_go_on(session.id) => None,
             None => Some("its conversation has ended and can't be opened again"),

@@ -362,6 +362,7 @@ mod tests {
                 ids: &mut ids,
                 limits: &limits,
                 prices: &PriceTable::default(),
+                router: rallypoint_model::routing::RouterSwitch::On,
                 funnel: &NoSecrets,
                 unique_keys: UniqueKeys::Enforced,
             };

@@ -11,6 +11,7 @@ use rallypoint_model::run::{RunStatus, RunTrigger};
 use rallypoint_model::session::GenerationStatus;
 
 use super::Deciding;
+use super::route::ByCall;
 use crate::consequences::Boundary;
 use crate::form::{content_of, how_to_answer};
 use crate::state::{Question, Run};
@@ -65,7 +66,7 @@ impl Deciding<'_, '_> {
         if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Running) {
             self.move_run(run_id, RunTrigger::QuestionAsked);
         }
-        self.route(run_id, Boundary::Blocked, &format!("asks: {text}"), request_id);
+        self.route(run_id, Boundary::Blocked, &format!("asks: {text}"), request_id, ByCall::Yes);
         // Telling it may have ended the run by its cap.
         if self.state.runs.get(&run_id).is_some_and(Run::is_open) {
             self.block_task_of(run_id);

@@ -1,7 +1,7 @@
 //! Rooms: made, spoken in, reset; and where things go whose conversation was reset.
 
 use rallypoint_model::channel::Conversation;
-use rallypoint_model::command::{CreateRoom, Outcome, SayInRoom};
+use rallypoint_model::command::{CreateRoom, CreateTask, Outcome, SayInRoom};
 use rallypoint_model::delivery::Hop;
 use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{RoomId, RunId, SessionId};
@@ -53,12 +53,13 @@ impl Deciding<'_, '_> {
             (title, _) => title.to_owned(),
         };
         let room_id = create.room_id;
+        let room_kind = kind_of(create, conversation.is_some())?;
         self.emit(
             Aggregate::Room(room_id),
             Scope { room_id: Some(room_id), ..Scope::default() },
             Event::RoomCreated {
                 room_id,
-                room_kind: if conversation.is_some() { RoomKind::Channel } else { RoomKind::Direct },
+                room_kind,
                 title: title.chars().take(TITLE_CHARS).collect(),
                 conversation,
                 idempotency_key: create.idempotency_key.clone(),
@@ -162,6 +163,7 @@ impl Deciding<'_, '_> {
         });
         let message_id = posted
             .ok_or_else(|| Refusal::new(RefusalCode::KeyReused, "the key was used for something else"))?;
+        self.pass_on(room_id, message_id, &say.text, &say.by);
         Ok(Outcome::Message { message_id, repeated: false })
     }
 
@@ -240,6 +242,31 @@ impl Deciding<'_, '_> {
         let scope = self.run_scope(run_id);
         self.emit(Aggregate::Session(session_id), scope, Event::ResultRerouted { run_id, hops });
         (if taken { Rerouted::ToSession } else { Rerouted::ToRoom }, Some(told))
+    }
+
+    /// Whether the room for the peers of a task is there.
+    pub(crate) fn check_worktree_room(&self, create: &CreateTask) -> Result<(), Refusal> {
+        match create.worktree_room_id {
+            Some(room_id) if !self.state.rooms.contains_key(&room_id) => {
+                Err(Refusal::not_found("room", room_id)
+                    .with_hint("`rally room list` shows the rooms there are"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// The kind of a new room. A bound one is a channel's; the main room is the world's own.
+fn kind_of(create: &CreateRoom, bound: bool) -> Result<RoomKind, Refusal> {
+    match (create.kind, bound) {
+        (None | Some(RoomKind::Channel), true) => Ok(RoomKind::Channel),
+        (None | Some(RoomKind::Direct), false) => Ok(RoomKind::Direct),
+        (Some(kind @ (RoomKind::Task | RoomKind::Worktree)), false) => Ok(kind),
+        (Some(_), _) => {
+            Err(Refusal::new(RefusalCode::Invalid, "a room of this kind can't be made like this").with_hint(
+                "the kinds are task, worktree and direct; a room that is bound to a conversation needs none",
+            ))
+        }
     }
 }
 

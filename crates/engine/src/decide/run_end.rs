@@ -6,19 +6,26 @@ use rallypoint_model::ids::{RunId, SessionId, TaskId};
 use rallypoint_model::question::QuestionKind;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::conversation::LastWords;
+use super::mail::attributed;
 use super::room::Rerouted;
+use super::route::ByCall;
 use super::stop::outcome_of_cancel;
 use super::{Deciding, Post, Voice};
 use crate::changes::NewBlob;
 use crate::completion::{Found, parse};
-use crate::consequences::{Boundary, boundary_of_outcome, needs_login, session_status_of_outcome};
+use crate::consequences::{Boundary, boundary_of_outcome, needs_login};
 use crate::prompt::FollowUpReason;
-use crate::router::{Narration, Routed, RoutingKind, delivery_key, metadata, narrate, narrate_cap, targets};
+use crate::router::{RoutingKind, delivery_key, kind_of_banner, without_banner};
 use crate::run_machine::{CancelAsked, outcome_of_stop};
-use crate::state::{PromptProgress, Run, TurnCause};
+use crate::state::{PromptProgress, TurnCause};
+use crate::text;
+
+/// Told of a turn whose words were all passed on before.
+const ENDED_SILENTLY: &str = "has ended its turn.";
 
 /// Characters of a run's last words that are kept beside it.
 const SUMMARY_CHARS: usize = 2000;
@@ -62,6 +69,8 @@ impl Deciding<'_, '_> {
             Found::Absent | Found::Invalid(_) => None,
         };
         let summary: String = without_report(said.last_words()).chars().take(SUMMARY_CHARS).collect();
+        // What stands before the last tool call was passed on when it was said.
+        let spoken = without_report(said.text.get(said.last_stretch..).unwrap_or_default());
         let result = (!said.text.is_empty()).then(|| {
             let digest: String =
                 Sha256::digest(said.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -90,7 +99,7 @@ impl Deciding<'_, '_> {
         );
         self.account_for(run_id);
         if let Some(task_id) = task_id {
-            self.tell_end(run_id, session_id, task_id, outcome, &reason, claim.as_ref(), &summary);
+            self.tell_end(run_id, session_id, task_id, outcome, &reason, claim.as_ref(), &summary, &spoken);
         }
     }
 
@@ -116,16 +125,25 @@ impl Deciding<'_, '_> {
         reason: &OutcomeReason,
         claim: Option<&CompletionReport>,
         summary: &str,
+        spoken: &str,
     ) {
-        let blocked_by_itself = outcome == RunOutcome::Completed
-            && claim.is_some_and(|report| report.status == ReportedStatus::Blocked);
-        let question = claim.map(|report| report.reason.clone()).filter(|reason| !reason.is_empty());
+        let reported = claim.is_some_and(|report| report.status == ReportedStatus::Blocked);
+        // Words that begin with the banner ask as well; a report says more, and is looked at first.
+        let banner = claim.is_none() && kind_of_banner(summary) == Some(RoutingKind::QuestionForTaskCreator);
+        let blocked_by_itself = outcome == RunOutcome::Completed && (reported || banner);
+        let question = match claim {
+            Some(report) => Some(report.reason.clone()),
+            None => banner.then(|| without_banner(summary).to_owned()),
+        };
+        let question = question.filter(|question| !question.is_empty());
         let boundary = if blocked_by_itself || needs_login(reason) {
             Some(Boundary::Blocked)
         } else {
             boundary_of_outcome(outcome)
         };
         let body = match (boundary, outcome) {
+            // The router takes the banner off and says that there was one.
+            (Some(Boundary::Blocked), _) if blocked_by_itself && banner => summary.to_owned(),
             (Some(Boundary::Blocked), _) if blocked_by_itself => {
                 question.clone().unwrap_or_else(|| summary.to_owned())
             }
@@ -133,13 +151,28 @@ impl Deciding<'_, '_> {
             _ if summary.is_empty() => reason.words(),
             _ => format!("{}\n\n{summary}", reason.words()),
         };
+        let talks = self.talks(session_id) && outcome == RunOutcome::Completed;
+        let words = if spoken.is_empty() { ENDED_SILENTLY } else { spoken };
+        let told_as = talks.then(|| {
+            let head = text::head(&text::defuse(words), self.context.limits.message_head_bytes);
+            attributed(&self.label_of(run_id), &head)
+        });
         match boundary {
-            Some(boundary) => self.route(run_id, boundary, &body, "end"),
+            Some(boundary) if talks => {
+                self.route_as(run_id, boundary, &body, "end", ByCall::No, told_as.as_deref());
+            }
+            Some(boundary) => self.route(run_id, boundary, &body, "end", ByCall::No),
             None => self.tell_stopped(run_id, session_id, task_id, outcome, reason),
         }
-        if !blocked_by_itself {
+        // What is told as words of a conversation is not told as a result too.
+        if talks {
+            self.tell_parent(session_id, run_id, words, &format!("{run_id}:end"), LastWords::Yes);
+        } else if !blocked_by_itself {
             self.bring_up(run_id);
         }
+        self.speak(session_id, spoken, &format!("{run_id}:end"));
+        // Turns that follow are there before the task looks whether anything is left to do.
+        while self.deliver_mail() {}
         let stop_asked = self.state.tasks.get(&task_id).is_some_and(|task| task.stop_requested_by.is_some());
         if blocked_by_itself && !stop_asked {
             let text = question.unwrap_or_else(|| summary.to_owned());
@@ -147,107 +180,6 @@ impl Deciding<'_, '_> {
             self.open_question(run_id, QuestionKind::Ask { text, form: None }, None, minutes);
         }
         self.move_task_after_run(run_id, task_id, outcome, reason, blocked_by_itself);
-    }
-
-    /// One durable message per target room, unless the cap says otherwise.
-    pub(crate) fn route(&mut self, run_id: RunId, boundary: Boundary, body: &str, source: &str) {
-        let Some(run) = self.state.runs.get(&run_id) else {
-            return;
-        };
-        let Some(session) = self.state.sessions.get(&run.session_id) else {
-            return;
-        };
-        let (Some(origin), Some(launch)) = (session.origin.clone(), session.launch.clone()) else {
-            return;
-        };
-        let session_id = session.id;
-        let task_id = session.task_id;
-        let cap = self.context.limits.round_trip_cap;
-        let count = session.round_trips.saturating_add(1);
-        if session.capped {
-            return;
-        }
-        let over = count > cap;
-        let kind = if over { RoutingKind::RoundTripCapExceeded } else { RoutingKind::of(boundary) };
-        let event = if over { "round_trip_cap_exceeded" } else { boundary.as_str() };
-        let status = if over {
-            "stopped"
-        } else {
-            match (boundary, run.outcome) {
-                (Boundary::Blocked, _) => "blocked",
-                (_, Some(outcome)) => session_status_of_outcome(outcome).as_str(),
-                (_, None) => "busy",
-            }
-        };
-        let text = if over {
-            narrate_cap(&launch.label, &launch.profile, count, cap)
-        } else {
-            narrate(&Narration {
-                label: &launch.label,
-                agent_type: &launch.profile,
-                boundary,
-                body,
-                head_bytes: self.context.limits.message_head_bytes,
-            })
-        };
-        let workdir =
-            task_id.and_then(|id| self.state.tasks.get(&id)).map(|task| task.cwd.clone()).unwrap_or_default();
-        let finish_reason = finish_reason(run);
-        let result = run.result.clone();
-        let ended = run.outcome.is_some();
-        let way_up = run.outcome.and_then(|_| self.way_up(session_id));
-        let may_go_up = ended && boundary != Boundary::Blocked && !over;
-        let (rerouted, way) = self.reroute(run_id, session_id, may_go_up);
-        if rerouted == Rerouted::ToSession {
-            return;
-        }
-        for (index, target) in targets(kind, &origin).iter().enumerate() {
-            let mut map = metadata(&Routed {
-                session_id,
-                label: &launch.label,
-                event,
-                status,
-                agent_type: &launch.profile,
-                round_trip: count,
-                cap,
-                kind,
-                target,
-                origin: &origin,
-                workdir: &workdir,
-                finish_reason,
-            });
-            map.insert("runId".to_owned(), json!(run_id));
-            map.insert("taskId".to_owned(), json!(task_id));
-            if let Some(result) = &result {
-                map.insert("result".to_owned(), json!(result));
-            }
-            if let Some(way) = &way {
-                map.insert("deliveryHops".to_owned(), way.clone());
-            } else if let Some(way_up) = &way_up {
-                map.insert("deliveryHops".to_owned(), json!(way_up.hops));
-            }
-            // One turn per fact, however many rooms see it.
-            let turn = (index == 0).then_some(TurnCause::Boundary { run_id });
-            self.post(Post {
-                room_id: target.room_id,
-                speaker: Voice::SubAgent(session_id),
-                text: text.clone(),
-                source: "sub_agent".to_owned(),
-                in_reply_to: Some(origin.message_id),
-                task_id,
-                metadata: Value::Object(map),
-                delivery_key: Some(delivery_key(
-                    session_id,
-                    &format!("{run_id}:{source}"),
-                    event,
-                    target.room_id,
-                )),
-                turn,
-            });
-        }
-        if over {
-            self.cap_session(session_id);
-        }
     }
 
     fn tell_stopped(
@@ -448,26 +380,6 @@ impl Deciding<'_, '_> {
         } else {
             self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::NoUsableResult));
         }
-    }
-
-    /// A session over its cap ends; its single notice is posted.
-    fn cap_session(&mut self, session_id: SessionId) {
-        let cap = self.context.limits.round_trip_cap;
-        if let Some(session) = self.state.sessions.get(&session_id)
-            && let Some(open) = session.open_run
-        {
-            self.finish_run(open, RunOutcome::Capped, OutcomeReason::Cap { cap });
-        }
-        self.end_session(session_id, &OutcomeReason::Cap { cap }, RunOutcome::Capped);
-    }
-}
-
-/// The finish reason of the routing contract, when a limit ended the turn.
-fn finish_reason(run: &Run) -> Option<&'static str> {
-    match run.answer.as_ref()?.stop_reason.as_str() {
-        "max_tokens" | "max_turn_requests" => Some("length"),
-        "refusal" => Some("content_filter"),
-        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{MessageId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::question::QuestionKind;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_model::routing::{RoomRole, SwarmRoom};
 use rallypoint_model::run::RunPurpose;
 use rallypoint_model::session::{FrozenOrigin, GenerationStatus, SessionKind};
 use rallypoint_model::task::{TaskStatus, TaskTrigger};
@@ -72,18 +73,28 @@ impl Deciding<'_, '_> {
         let parent = parent_session_id.and_then(|id| self.state.sessions.get(&id));
         let depth = parent.map_or(0, |parent| parent.depth).saturating_add(1);
         let inherited = parent.and_then(|parent| parent.origin.clone());
-        let origin = inherited.unwrap_or_else(|| FrozenOrigin {
-            origin_room_id: room_id,
-            task_room_id: room_id,
-            worktree_room_id: None,
-            // Those of the request, whatever became of the room since.
-            incarnation: task.room_incarnation,
-            message_id,
-            user_id: world.user_id,
-            source: task.source.clone(),
-            conversation: task.conversation.clone(),
-            platform_message_id: task.platform_message_id.clone(),
+        let mut origin = inherited.unwrap_or_else(|| {
+            let worktree_room_id = task.worktree_room_id;
+            let worktree = worktree_room_id.map(|room_id| (room_id, RoomRole::Worktree));
+            let rooms = std::iter::once((room_id, RoomRole::Task)).chain(worktree);
+            FrozenOrigin {
+                origin_room_id: room_id,
+                task_room_id: room_id,
+                worktree_room_id,
+                room_id: Some(room_id),
+                swarm_rooms: rooms.map(|(room_id, role)| SwarmRoom { room_id, roles: vec![role] }).collect(),
+                world_id: Some(world.id),
+                label: String::new(),
+                // That of the request, whatever became of the room since.
+                incarnation: task.room_incarnation,
+                message_id,
+                user_id: world.user_id,
+                source: task.source.clone(),
+                conversation: task.conversation.clone(),
+                platform_message_id: task.platform_message_id.clone(),
+            }
         });
+        origin.label.clone_from(&launch.label);
         let room_id = origin.origin_room_id;
         let session_id = SessionId(self.context.ids.next_uuid());
         let entity_id = sub_agent_entity(&world.main_agent_id.to_string(), session_id);

@@ -30,8 +30,12 @@ impl Deciding<'_, '_> {
         self.check_children(task, parent)?;
         self.check_budget(task)?;
         self.check_queue(1)?;
+        self.check_nickname(Some(task), spawn.parent_session_id, &spawn.launch)?;
         let mut launch = spawn.launch.clone();
-        launch.label = self.free_label(task, &launch.label);
+        // Whoever is called by its name keeps it; others may share theirs with one of another parent.
+        if launch.conversation.is_none() {
+            launch.label = self.free_label(task, &launch.label);
+        }
         let task_id = spawn.task_id;
         let session_id = self
             .open_session(task_id, launch, spawn.parent_session_id, spawn.idempotency_key.clone())

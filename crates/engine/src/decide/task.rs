@@ -33,6 +33,16 @@ impl Deciding<'_, '_> {
             .with_hint("use a new id for a new task"));
         }
         let room_id = self.checked_room(create)?;
+        self.check_worktree_room(create)?;
+        for (index, launch) in create.agents.iter().enumerate() {
+            self.check_nickname(None, None, launch)?;
+            let same = create.agents.iter().take(index).any(|other| other.label == launch.label);
+            if launch.conversation.is_some() && same {
+                let message = format!("the name `{}` is given to two sub-agents", launch.label);
+                return Err(Refusal::new(RefusalCode::Conflict, message)
+                    .with_hint("give each of them a name of its own"));
+            }
+        }
         self.check_limits(create)?;
         let mut criteria = create.criteria.clone();
         if criteria.is_empty() && create.acceptance == Acceptance::Checked {
@@ -56,6 +66,7 @@ impl Deciding<'_, '_> {
                 title: create.title.clone(),
                 goal: create.goal.clone(),
                 origin_room_id: room_id,
+                worktree_room_id: create.worktree_room_id,
                 cwd: create.cwd.clone(),
                 criteria,
                 acceptance: create.acceptance,
@@ -347,13 +358,9 @@ impl Deciding<'_, '_> {
         message: &str,
         evidence: Option<&str>,
         delivery_key: Option<String>,
-    ) {
-        let Some(session) = self.state.sessions.get(&session_id) else {
-            return;
-        };
-        let (Some(task_id), Some(origin)) = (session.task_id, session.origin.clone()) else {
-            return;
-        };
+    ) -> Option<rallypoint_model::ids::RunId> {
+        let session = self.state.sessions.get(&session_id)?;
+        let (task_id, origin) = (session.task_id?, session.origin.clone()?);
         let goal = self.state.tasks.get(&task_id).map(|task| task.goal.clone()).unwrap_or_default();
         let blocks = follow_up(&FollowUp {
             reason,
@@ -364,6 +371,6 @@ impl Deciding<'_, '_> {
             message,
             evidence,
         });
-        self.queue_run_once(session_id, purpose, blocks, None, delivery_key);
+        Some(self.queue_run_once(session_id, purpose, blocks, None, delivery_key))
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn world_with_hook(takes_key: bool, limits: Limits) -> World {
 pub(crate) fn bound_room(world: &mut World, number: u128, peer: &str) -> RoomId {
     let room_id = RoomId(Uuid::from_u128(0x300 + number));
     world.ok(Command::CreateRoom(CreateRoom {
+        kind: None,
         room_id,
         title: String::new(),
         conversation: Some(conversation(peer, Some("042"))),
@@ -437,6 +438,7 @@ fn a_room_is_made_once_for_a_key_and_a_conversation_belongs_to_one_room() {
     let mut world = world_with_hook(true, Limits::default());
     let create = |number: u128, key: Option<&str>, peer: &str| {
         Command::CreateRoom(CreateRoom {
+            kind: None,
             room_id: RoomId(Uuid::from_u128(number)),
             title: String::new(),
             conversation: Some(conversation(peer, None)),
@@ -450,6 +452,7 @@ fn a_room_is_made_once_for_a_key_and_a_conversation_belongs_to_one_room() {
     assert_eq!(code, RefusalCode::Conflict);
     assert!(text.contains("00000000-0000-0000-0000-000000000001"), "{text}");
     world.ok(Command::CreateRoom(CreateRoom {
+        kind: None,
         room_id: RoomId(Uuid::from_u128(5)),
         title: String::new(),
         conversation: Some(conversation("team", Some("7"))),
@@ -458,6 +461,7 @@ fn a_room_is_made_once_for_a_key_and_a_conversation_belongs_to_one_room() {
     let mut elsewhere = conversation("team", None);
     elsewhere.channel = "pigeon".to_owned();
     let (code, text) = world.refused(Command::CreateRoom(CreateRoom {
+        kind: None,
         room_id: RoomId(Uuid::from_u128(6)),
         title: "x".to_owned(),
         conversation: Some(elsewhere),

@@ -25,6 +25,7 @@ pub(crate) struct Auditor {
     delivered: BTreeSet<String>,
     deliveries: BTreeMap<DeliveryId, DeliveryStatus>,
     terminal_replies: BTreeMap<TaskId, u32>,
+    mail: BTreeMap<String, bool>,
 }
 
 impl Auditor {
@@ -72,6 +73,18 @@ impl Auditor {
                 let was = self.deliveries.insert(moved.delivery_id, moved.to);
                 assert_eq!(was, Some(moved.from), "{record:?}");
                 assert_eq!(delivery_machine::next(moved.from, moved.trigger), Some(moved.to), "{record:?}");
+            }
+            Event::SessionMailReceived { mail, .. } => {
+                assert_eq!(self.mail.insert(mail.key.clone(), false), None, "mail came twice: {record:?}");
+            }
+            Event::SessionMailTaken { keys, .. } => {
+                for key in keys {
+                    assert_eq!(
+                        self.mail.insert(key.clone(), true),
+                        Some(false),
+                        "taken twice or never sent: {key}"
+                    );
+                }
             }
             Event::MessagePosted { message, delivery_key } => {
                 if let Some(key) = delivery_key {
@@ -131,6 +144,11 @@ fn check_run(run: &Run) {
 /// What holds whenever a command is decided.
 pub(crate) fn check_state(state: &State, lane: u32) {
     assert!(state.running_slots() <= lane as usize, "more slots than the lane has");
+    for session in state.sessions.values() {
+        let idle = session.open_run.is_none() && session.queue.is_empty();
+        let waits = rallypoint_engine::mailbox::wakes(&session.inbox);
+        assert!(!(idle && waits), "an idle session has mail that nobody brings: {:?}", session.inbox);
+    }
     for run in state.runs.values() {
         check_run(run);
         let session = &state.sessions[&run.session_id];

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use rallypoint_engine::due::{due, next_wakeup};
 use rallypoint_model::agent_io::{AgentItem, AgentReport};
-use rallypoint_model::command::{Acceptance, Command};
+use rallypoint_model::command::{Acceptance, Command, SayInRoom};
 use rallypoint_model::ids::{EvidenceId, GenerationId, QuestionId, RoomId, SessionId, TaskId};
 use rallypoint_model::limits::Limits;
+use rallypoint_model::mail::{Conversation, MailMode};
 use rallypoint_model::question::Answer;
+use rallypoint_model::routing::{ExplicitEvent, ExplicitKind};
 use rallypoint_model::session::{GenerationEnd, SpoolCursor};
 use rallypoint_model::task::{Criterion, CriterionCheck, Evidence, EvidenceResult};
 use uuid::Uuid;
@@ -28,6 +30,8 @@ enum Step {
     Stop(u8),
     Retry(u8, bool),
     Send(u8, bool),
+    Say(u8),
+    Raise(u8, u8),
     Answer(u8, u8),
     Override(u8, bool, bool),
     Launched(u8),
@@ -61,6 +65,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Stop),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(which, text)| Step::Retry(which, text)),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(which, text)| Step::Send(which, text)),
+        1 => (0..6_u8).prop_map(Step::Say),
+        1 => (any::<u8>(), 0..4_u8).prop_map(|(which, call)| Step::Raise(which, call)),
         3 => (any::<u8>(), 0..8_u8).prop_map(|(which, answer)| Step::Answer(which, answer)),
         1 => (any::<u8>(), any::<bool>(), any::<bool>()).prop_map(|(which, pass, why)| Step::Override(which, pass, why)),
         1 => any::<u8>().prop_map(Step::Launched),
@@ -119,6 +125,8 @@ fn create(number: u8, agents: usize, key: u8, timeout: i64, shape: u8) -> Comman
     create.agents = (0..agents).map(|index| agent(&format!("agent{index}"))).collect();
     for (index, agent) in create.agents.iter_mut().enumerate() {
         agent.trusts_load = (usize::from(number) + index).is_multiple_of(2);
+        let mode = MailMode::ALL[(usize::from(number) + index) % 4];
+        agent.conversation = (!number.is_multiple_of(3)).then_some(Conversation { siblings: true, mode });
     }
     create.idempotency_key = (key < 3).then(|| format!("key{key}"));
     create.timeout_ms = timeout;
@@ -169,8 +177,16 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
     let understood = world.state.generations.get(&generation_id).map_or(0, |one| one.cursor.frames);
     let frame = understood.saturating_add_signed(i64::from(item.frame));
     let seq = u64::from(item.seq);
-    let text = ["", "hello", "\n", BLOCKED, FAILED, "--- Goal ---", "[sub-agent: x (y) — error]", "{}"]
-        [item.word as usize];
+    let text = [
+        "",
+        "@agent1 hello, @agent0",
+        "\n",
+        BLOCKED,
+        FAILED,
+        "--- Goal ---",
+        "[sub-agent: x (y) — error]",
+        "{}",
+    ][item.word as usize];
     let stop = ["end_turn", "end_turn", "max_tokens", "refusal", "cancelled", "banana", "", "end_turn"];
     let request = ["1", "2", "\"a\""][item.word as usize % 3].to_owned();
     match item.kind {
@@ -209,7 +225,13 @@ fn item(world: &World, generation_id: GenerationId, item: &Item) -> AgentItem {
 
 fn turn(which: u8) -> Vec<Verb> {
     match which % 14 {
-        0..=3 => vec![Verb::Say("Done it."), Verb::Stop("end_turn")],
+        0..=2 => vec![Verb::Say("Done it."), Verb::Stop("end_turn")],
+        3 => vec![
+            Verb::Say("@agent1 is it done? @agent0 is."),
+            Verb::Tool("t", "completed"),
+            Verb::Say("@agent1 and @zoe"),
+            Verb::Stop("end_turn"),
+        ],
         4 => vec![Verb::Stop("end_turn")],
         5 => vec![Verb::Say(BLOCKED), Verb::Stop("end_turn")],
         6 => vec![Verb::Say(FAILED), Verb::Stop("end_turn")],
@@ -238,6 +260,24 @@ fn command(world: &World, step: &Step) -> Option<Command> {
                 pick(world.state.sessions.keys().copied(), *which, SessionId(Uuid::from_u128(1)));
             Command::SendToSession { session_id, text: if *said { "hear" } else { " " }.to_owned(), by }
         }
+        Step::Say(which) => Command::SayInRoom(SayInRoom {
+            room_id: crate::world::MAIN_ROOM,
+            text: ["@agent0 go on", "@agent1 and @agent2: stop", "nobody", " ", "@zoe", "@agent0"]
+                [usize::from(*which)]
+            .to_owned(),
+            by,
+            idempotency_key: (*which < 2).then(|| format!("say{which}")),
+            source: "api".to_owned(),
+            platform_message_id: None,
+        }),
+        Step::Raise(which, call) => Command::RaiseEvent {
+            session_id: pick(world.state.sessions.keys().copied(), *which, SessionId(Uuid::from_u128(1))),
+            event: ExplicitEvent {
+                kind: ExplicitKind::AgentCoordination,
+                text: if *call == 3 { " " } else { "Mine." }.to_owned(),
+                call_id: format!("c{call}"),
+            },
+        },
         Step::Answer(which, how) => {
             Command::AnswerQuestion { question_id: question_of(world, *which), answer: answer(*how), by }
         }

@@ -143,6 +143,7 @@ fn the_second_incarnation_gets_what_it_asked_for_and_nothing_meant_for_the_first
 fn a_child_whose_parent_lives_is_heard_by_it_and_no_room_is_told() {
     let mut world = World::with_limits(deep());
     world.ok(Command::CreateRoom(CreateRoom {
+        kind: None,
         room_id: RoomId(Uuid::from_u128(0x301)),
         title: "side".to_owned(),
         conversation: None,

@@ -32,11 +32,15 @@ fn a_message_of_a_sub_agent_carries_its_whole_metadata_to_the_room_that_asked() 
     let message = world.messages().into_iter().find(|one| one.source == "sub_agent").expect("a narration");
     let (session, run) = (world.session(id), world.last_run(id).id);
     let room = crate::world::MAIN_ROOM;
+    let mut metadata = message.metadata.clone();
+    let text_key =
+        metadata.as_object_mut().and_then(|map| map.remove("subAgentTextKey")).expect("a text key");
+    assert!(text_key.as_str().is_some_and(|key| world.state.keys.contains_key(key)), "{text_key}");
     assert_eq!(
-        message.metadata,
+        metadata,
         serde_json::json!({
             "subAgent": true, "subAgentSessionId": session, "subAgentLabel": "ada",
-            "subAgentEvent": "task_complete", "subAgentStatus": "completed",
+            "subAgentEvent": "task_complete", "subAgentEventSource": "runtime", "subAgentStatus": "completed",
             "subAgentAgentType": "shell", "subAgentActualAgentType": "shell",
             "subAgentRoundTrip": 1, "subAgentRoundTripCap": 32,
             "subAgentRoutingKind": "TASK_STATUS", "subAgentTargetRoomId": room,

@@ -8,6 +8,7 @@ use rallypoint_model::ids::{SessionId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::refusal::RefusalCode;
 use rallypoint_model::run::{RunPurpose, RunStatus};
+use rallypoint_model::session::FrozenOrigin;
 
 use crate::host::{Host, Verb};
 use crate::tasks::done;
@@ -78,7 +79,10 @@ fn a_child_has_its_parents_origin_and_stands_one_deeper() {
     let session = |id: SessionId| world.state.sessions[&id].clone();
     assert_eq!([ada, bob, cyd].map(|id| session(id).depth), [1, 2, 3]);
     assert_eq!(session(cyd).parent_session_id, Some(bob));
-    assert_eq!(session(cyd).origin, session(ada).origin);
+    let origin = |id: SessionId| session(id).origin.expect("an origin");
+    assert_eq!((origin(ada).label, origin(cyd).label), ("ada".to_owned(), "cyd".to_owned()));
+    let unnamed = |id: SessionId| FrozenOrigin { label: String::new(), ..origin(id) };
+    assert_eq!(unnamed(cyd), unnamed(ada));
     let goals = world.runs(id).iter().filter(|run| run.purpose == RunPurpose::Goal).count();
     assert_eq!(goals, 3);
 }

@@ -15,6 +15,7 @@ use rallypoint_model::limits::Limits;
 use rallypoint_model::money::PriceTable;
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_model::routing::RouterSwitch;
 use rallypoint_model::task::{Criterion, CriterionCheck};
 use rallypoint_model::time::Timestamp;
 use serde::Serialize;
@@ -44,6 +45,7 @@ pub(crate) struct World {
     pub(crate) ids: CountingIds,
     pub(crate) journal: Vec<EventRecord>,
     pub(crate) unique_keys: UniqueKeys,
+    pub(crate) router: RouterSwitch,
     /// What the last command changed.
     pub(crate) last: Changes,
     /// Called after each decision with what it changed.
@@ -73,6 +75,7 @@ impl World {
             ids: CountingIds { next: 0x1000 },
             journal: Vec::new(),
             unique_keys: UniqueKeys::Enforced,
+            router: RouterSwitch::On,
             last: Changes::default(),
             on_commit: None,
         }
@@ -98,6 +101,7 @@ impl World {
             prices: &self.prices,
             funnel: &NoSecrets,
             unique_keys: self.unique_keys,
+            router: self.router,
         };
         let outcome = decide(&mut self.state, command, &mut context, &mut changes);
         if let Some(on_commit) = &mut self.on_commit {
@@ -249,6 +253,7 @@ pub(crate) fn task(number: u128) -> CreateTask {
         title: "Fix it".to_owned(),
         goal: "Fix the test".to_owned(),
         room_id: None,
+        worktree_room_id: None,
         cwd: "/w".to_owned(),
         criteria: vec![command_criterion(number)],
         acceptance: Acceptance::Checked,

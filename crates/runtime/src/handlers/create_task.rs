@@ -57,6 +57,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         title: input.title.clone().unwrap_or_else(|| one_line(&input.goal, TITLE_CHARS)),
         goal: input.goal.clone(),
         room_id: input.room_id,
+        worktree_room_id: input.worktree_room_id,
         cwd,
         criteria: criteria(&input)?,
         acceptance: if input.unchecked { Acceptance::Unchecked } else { Acceptance::Checked },
@@ -209,6 +210,7 @@ pub(super) fn resolve(
         stall_ms: profile.stall_ms.and_then(|limit| i64::try_from(limit).ok()),
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
         choice: AgentChoice::Named,
+        conversation: request.conversation,
     };
     Ok((launch, hidden.into_iter().collect()))
 }

@@ -21,6 +21,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateRoomInput) -> Result<Ro
     let command = Command::CreateRoom(CreateRoom {
         room_id: RoomId(Uuid::now_v7()),
         title: input.title.unwrap_or_default(),
+        kind: input.kind,
         conversation: input.conversation,
         idempotency_key: input.idempotency_key,
     });

@@ -19,6 +19,7 @@ fn bound() -> Recorded {
     let world = &mut recorded.world;
     world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: true, problem: None });
     world.ok(Command::CreateRoom(CreateRoom {
+        kind: None,
         room_id: ROOM,
         title: String::new(),
         conversation: Some(Conversation {

@@ -1,0 +1,62 @@
+//! Names of the events.
+
+use super::Event;
+
+impl Event {
+    /// The event's name on the wire.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::WorldOpened { .. } => "world.opened",
+            Self::RoomCreated { .. } => "room.created",
+            Self::RoomReset { .. } => "room.reset",
+            Self::MessagePosted { .. } => "message.posted",
+            Self::DeliveryQueued(_) => "delivery.queued",
+            Self::DeliveryMoved(_) => "delivery.moved",
+            Self::DeliveryExtended { .. } => "delivery.extended",
+            Self::ResultRerouted { .. } => "result.rerouted",
+            Self::TaskCreated { .. } => "task.created",
+            Self::TaskStatusChanged { .. } => "task.status_changed",
+            Self::TaskVerified { .. } => "task.verified",
+            Self::TaskStopRequested { .. } => "task.stop_requested",
+            Self::TreeStopRequested { .. } => "tree.stop_requested",
+            Self::TreeStopped { .. } => "tree.stopped",
+            Self::TaskOverridden { .. } => "task.overridden",
+            Self::TaskArchived { .. } => "task.archived",
+            Self::TaskUnarchived { .. } => "task.unarchived",
+            Self::TaskDeleted { .. } => "task.deleted",
+            Self::TaskResultsRemoved { .. } => "task.results_removed",
+            Self::TriggerRefused { .. } => "trigger.refused",
+            Self::QuestionOpened { .. } => "question.opened",
+            Self::QuestionExtended { .. } => "question.extended",
+            Self::QuestionClosed { .. } => "question.closed",
+            Self::SessionCreated { .. } => "session.created",
+            Self::SessionOffered { .. } => "session.offered",
+            Self::SessionConfigured { .. } => "session.configured",
+            Self::SessionEventKept { .. } => "session.event_kept",
+            Self::SessionMailReceived { .. } => "session.mail_received",
+            Self::SessionMailTaken { .. } => "session.mail_taken",
+            Self::RunQueued { .. } => "run.queued",
+            Self::RunMoved { .. } => "run.moved",
+            Self::RunAnswered { .. } => "run.answered",
+            Self::RunCancelRequested { .. } => "run.cancel_requested",
+            Self::RunSuspected { .. } => "run.suspected",
+            Self::RunReassured { .. } => "run.reassured",
+            Self::RunEnded { .. } => "run.ended",
+            Self::RunUsed { .. } => "run.used",
+            Self::GenerationStarted { .. } => "generation.started",
+            Self::GenerationMoved { .. } => "generation.moved",
+            Self::GenerationInitialized { .. } => "generation.initialized",
+            Self::GenerationLoadFailed { .. } => "generation.load_failed",
+            Self::GenerationOpened { .. } => "generation.opened",
+            Self::GenerationInput { .. } => "generation.input",
+            Self::GenerationInputAccepted { .. } => "generation.input_accepted",
+            Self::GenerationOptionSet { .. } => "generation.option_set",
+            Self::GenerationNoted { .. } => "generation.noted",
+            Self::GenerationEnded { .. } => "generation.ended",
+            Self::GenerationCleaned { .. } => "generation.cleaned",
+            Self::AgentOutput { .. } => "agent.output",
+            Self::TurnPlanned { .. } => "turn.planned",
+            Self::TurnActionDone { .. } => "turn.action_done",
+        }
+    }
+}
