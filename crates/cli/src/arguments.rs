@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use rallypoint_model::permission::Preset;
 
 use crate::duration::Milliseconds;
 
+pub(crate) mod policy;
 pub(crate) mod trees;
 
 /// Sends agents out to work and brings every result back to the room that asked.
@@ -44,6 +46,11 @@ pub(crate) enum Verb {
     Question {
         #[command(subcommand)]
         verb: QuestionVerb,
+    },
+    /// Explain what agents may do without a person
+    Policy {
+        #[command(subcommand)]
+        verb: policy::PolicyVerb,
     },
     /// List agents and whether they are installed
     Agents,
@@ -88,6 +95,9 @@ pub(crate) struct RunArguments {
     /// Option of the agent's conversation, such as its mode or model; may be repeated
     #[arg(long, value_name = "ID=VALUE", value_parser = option_pair)]
     pub(crate) set: Vec<(String, String)>,
+    /// What the agent may do without a person: readonly, verifier, standard, permissive or autonomous
+    #[arg(long, value_name = "PRESET")]
+    pub(crate) permissions: Option<Preset>,
     /// Work folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

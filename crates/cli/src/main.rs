@@ -15,6 +15,7 @@ mod duration;
 mod environment;
 mod failure;
 mod output;
+mod policy;
 mod question;
 mod resolve;
 mod results;
@@ -113,6 +114,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Task { verb } => task::carry_out(verb, &connector, output).await,
         Verb::Room { verb } => room::carry_out(verb, &connector, output).await,
         Verb::Question { verb } => question::carry_out(verb, &connector, output).await,
+        Verb::Policy { verb } => policy::carry_out(verb, &connector, output).await,
         Verb::Agents => agents::carry_out(&connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,

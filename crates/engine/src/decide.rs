@@ -12,6 +12,7 @@ pub mod archive;
 mod children;
 mod deadline;
 mod generation;
+mod permission;
 mod question;
 mod run_end;
 mod session;

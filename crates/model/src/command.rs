@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::admission::{Budget, Priority};
 use crate::agent_io::AgentReport;
 use crate::ids::{EntityId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
+use crate::permission::AgentPermissions;
 use crate::question::Answer;
 use crate::retention::DeleteMode;
 use crate::session::GenerationEnd;
@@ -32,6 +33,9 @@ pub struct AgentLaunch {
     /// Options of its conversation that are set before its first prompt: id, value.
     #[serde(default)]
     pub config: Vec<(String, String)>,
+    /// What it may do without a person, and how it is held to that.
+    #[serde(default)]
+    pub permissions: AgentPermissions,
     /// Whether a conversation that it opens again can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,

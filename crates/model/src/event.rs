@@ -8,6 +8,7 @@ use crate::command::{Acceptance, AgentLaunch};
 use crate::completion::CompletionReport;
 use crate::ids::{EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId};
 use crate::message::{Message, RoomKind};
+use crate::permission::PermissionDecision;
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
 use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
@@ -347,6 +348,29 @@ pub enum Event {
         /// When it expires.
         deadline_at: Timestamp,
     },
+    /// The policy decided about an agent's request for permission.
+    #[serde(rename = "permission.decided")]
+    PermissionDecided {
+        /// Process that asked.
+        generation_id: GenerationId,
+        /// Run that it asked for.
+        run_id: RunId,
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Tool kind as it came; `other` when none came.
+        tool_kind: String,
+        /// What it wants to do.
+        title: String,
+        /// What is decided.
+        decision: PermissionDecision,
+        /// Layer that decided.
+        layer: String,
+        /// Rule or preset that decided.
+        rule: String,
+        /// Kind of the option that the agent is answered with. Absent when it is asked, and
+        /// when it offers none of the kind and is answered `cancelled`.
+        option_kind: Option<String>,
+    },
     /// A question waits longer, because nobody was there to take its answer for a while.
     #[serde(rename = "question.extended")]
     QuestionExtended {
@@ -644,6 +668,7 @@ impl Event {
             Self::TaskDeleted { .. } => "task.deleted",
             Self::TaskResultsRemoved { .. } => "task.results_removed",
             Self::TriggerRefused { .. } => "trigger.refused",
+            Self::PermissionDecided { .. } => "permission.decided",
             Self::QuestionOpened { .. } => "question.opened",
             Self::QuestionExtended { .. } => "question.extended",
             Self::QuestionClosed { .. } => "question.closed",

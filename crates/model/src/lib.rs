@@ -15,6 +15,7 @@ pub mod ids;
 pub mod length;
 pub mod limits;
 pub mod message;
+pub mod permission;
 pub mod question;
 pub mod refusal;
 pub mod retention;

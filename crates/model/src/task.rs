@@ -255,6 +255,9 @@ pub struct AgentRequest {
     /// Options of its conversation, such as its mode or model, by id; they win over those of its profile.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub config: std::collections::BTreeMap<String, String>,
+    /// What it may do without a person; its profile's or the configured preset when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<crate::permission::Preset>,
 }
 
 /// A run's claim at its end, parsed from its completion report.

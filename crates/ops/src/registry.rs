@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{trees, types};
+use crate::{policy, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,8 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/questions", Some("question list"), Body, types::ListQuestionsInput => types::QuestionList),
     operation!("question.answer", "Answer a question, once", Operator, false,
         Post "/v1/questions/{questionId}/answer", Some("question answer"), Body, types::AnswerInput => types::Empty),
+    operation!("policy.explain", "Say what an agent may do without a person, and what decides it", Viewer, false,
+        Get "/v1/policy/explain", Some("policy explain"), Body, policy::ExplainInput => policy::ExplainView),
     operation!("room.list", "List rooms", Viewer, false,
         Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
     operation!("room.messages", "Read a room", Viewer, false,

@@ -32,6 +32,9 @@ pub struct SpawnInput {
     /// Options of its conversation, by id; they win over those of its profile.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
+    /// What it may do without a person; never more than the sub-agent that it works for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<rallypoint_model::permission::Preset>,
     /// The sub-agent that it works for; the task itself when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
@@ -53,6 +56,7 @@ impl SpawnInput {
             argv: self.argv.clone(),
             pass_env: self.pass_env.clone(),
             config: self.config.clone(),
+            permissions: self.permissions,
         }
     }
 }

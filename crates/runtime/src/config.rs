@@ -8,6 +8,10 @@ use rallypoint_model::limits::Limits;
 use rallypoint_model::retention::Retention;
 use serde::Deserialize;
 
+mod permissions;
+
+pub(crate) use permissions::Permissions;
+
 /// Name of the configuration file in the data folder.
 const CONFIG_FILE: &str = "rally.toml";
 
@@ -40,6 +44,7 @@ pub enum ConfigError {
 struct File {
     default_agent: Option<String>,
     limits: Limits,
+    permissions: permissions::Table,
     retention: Retention,
     secrets: BTreeMap<String, String>,
     /// Read by the registry of profiles itself.
@@ -54,6 +59,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// The limits.
     pub limits: Limits,
+    /// What agents may do without a person.
+    pub(crate) permissions: Permissions,
     /// How long what is over is kept.
     pub retention: Retention,
     /// Names and values that are never stored or shown.
@@ -79,9 +86,11 @@ impl Config {
         let invalid = |message: String| ConfigError::Invalid { file: name.to_owned(), message };
         let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
         let profiles = Registry::with_overrides(text)?;
+        let permissions = file.permissions.checked(text).map_err(invalid)?;
         Ok(Self {
             default_agent: file.default_agent,
             limits: file.limits,
+            permissions,
             retention: file.retention,
             secrets: file.secrets,
             profiles,

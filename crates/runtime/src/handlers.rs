@@ -1,6 +1,7 @@
 //! Handlers of the operations: one function each, found by the operation's name.
 
 mod create_task;
+mod policy;
 mod retention;
 mod trees;
 
@@ -99,6 +100,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),
         "room.messages" => answer(room_messages(shared, read(input)?).await?),
         "agent.list" => answer(agent_list(shared)),
+        "policy.explain" => answer(policy::explain(shared, read(input)?).await?),
         "result.get" => answer(result_get(shared, read(input)?).await?),
         other => Err(Problem {
             code: rallypoint_model::refusal::RefusalCode::NotFound,

@@ -3,6 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
 use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::permission::Preset;
 
 use crate::duration::Milliseconds;
 
@@ -55,6 +56,9 @@ pub(crate) struct SpawnArguments {
     /// Session that it works for, or a part of its id [default: the task itself]
     #[arg(long, value_name = "SESSION")]
     pub(crate) parent: Option<String>,
+    /// What it may do without a person, at most what the sub-agent above it may
+    #[arg(long, value_name = "PRESET")]
+    pub(crate) permissions: Option<Preset>,
     /// Variable of this environment that the agent gets too; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) pass_env: Vec<String>,

@@ -28,6 +28,7 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         accept: arguments.accept.clone(),
         timeout_ms: arguments.timeout.map_or(0, |timeout| timeout.0),
         unchecked: arguments.unchecked,
+        permissions: arguments.permissions,
         priority: arguments.admission.priority(),
         budget: arguments.admission.budget(),
         idempotency_key: Some(Uuid::new_v4().to_string()),
@@ -73,7 +74,7 @@ pub(crate) fn named_agent(
     }))
 }
 
-fn work_folder(given: Option<&Path>) -> Result<String, Failure> {
+pub(crate) fn work_folder(given: Option<&Path>) -> Result<String, Failure> {
     let folder = match given {
         Some(folder) => std::path::absolute(folder),
         None => std::env::current_dir(),

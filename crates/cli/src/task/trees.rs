@@ -42,6 +42,7 @@ pub(crate) async fn spawn(
         argv: request.argv,
         config: std::collections::BTreeMap::new(),
         pass_env: request.pass_env,
+        permissions: arguments.permissions,
         parent_session_id,
         // The client repeats a call whose answer was lost; it must not start a second one.
         idempotency_key: Some(arguments.key.unwrap_or_else(|| Uuid::new_v4().to_string())),

@@ -1,19 +1,19 @@
 //! What an agent's frames mean for its run.
 
-use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentReport, ToolCallView};
+use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentReport};
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{GenerationId, RunId};
-use rallypoint_model::question::{ApprovalOption, QuestionKind, QuestionStatus};
-use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
+use rallypoint_model::question::QuestionStatus;
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunTrigger};
 use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 use rallypoint_model::usage::TokenCounts;
 
 use super::Deciding;
 use super::stop::outcome_of_cancel;
 use crate::apply::apply_cursor;
-use crate::permission::{Decision, standard};
-use crate::state::{InputKind, Run};
+use crate::permission::holding::needed_option;
+use crate::state::InputKind;
 
 /// JSON-RPC code of "authentication required" in the Agent Client Protocol.
 const AUTH_REQUIRED: i64 = -32000;
@@ -232,9 +232,32 @@ impl Deciding<'_, '_> {
         if open {
             self.emit_for_generation(
                 generation_id,
-                Event::GenerationOptionSet { generation_id, seq, problem },
+                Event::GenerationOptionSet { generation_id, seq, problem: problem.clone() },
             );
+            if let Some(problem) = problem {
+                self.give_up_without_mode(generation_id, seq, &problem);
+            }
         }
+    }
+
+    /// An agent that does not take the mode by which it is held to its preset is not prompted.
+    fn give_up_without_mode(&mut self, generation_id: GenerationId, seq: u64, problem: &str) {
+        let Some(generation) = self.state.generations.get(&generation_id) else { return };
+        let launch = self.state.sessions.get(&generation.session_id).and_then(|it| it.launch.as_ref());
+        let Some((launch, needed)) = launch.and_then(|launch| Some((launch, needed_option(launch)?))) else {
+            return;
+        };
+        // They were set in the order of the launch, once for each process.
+        let mut options = generation.inputs.iter().filter(|entry| entry.kind == InputKind::Option);
+        let place = options.position(|entry| entry.seq == seq);
+        let failed = place.and_then(|place| launch.config.get(place));
+        let Some((_, mode)) = failed.filter(|(id, _)| id == needed) else { return };
+        let message = format!(
+            "it does not take the mode `{mode}` that holds it to `{}`: {problem}",
+            launch.permissions.narrowest().as_str()
+        );
+        self.end_open_run(generation_id, RunOutcome::Failed, &OutcomeReason::StartFailed { message });
+        self.stop_generation(generation_id);
     }
 
     /// Sets the options that its launch asks for, in the conversation that was just opened.
@@ -308,96 +331,6 @@ impl Deciding<'_, '_> {
                 output: output.clone(),
             },
         );
-    }
-
-    fn permission_asked(
-        &mut self,
-        generation_id: GenerationId,
-        request_id: &str,
-        call: &ToolCallView,
-        options: &[ApprovalOption],
-    ) {
-        let Some(generation) = self.state.generations.get(&generation_id) else {
-            return;
-        };
-        let session_id = generation.session_id;
-        let asked_before = generation.seen_requests.contains(request_id)
-            || self.state.questions.values().any(|question| {
-                question.session_id == Some(session_id)
-                    && question.request_id.as_deref() == Some(request_id)
-                    && question.opened_at >= generation.started_at
-            });
-        if asked_before {
-            return;
-        }
-        let run_id = self.open_run_of(generation);
-        let run = run_id.and_then(|id| self.state.runs.get(&id));
-        let task_id = self.state.sessions.get(&session_id).and_then(|session| session.task_id);
-        let (Some(run_id), Some(run), Some(task_id)) = (run_id, run, task_id) else {
-            // Nobody is left who could be asked for.
-            self.input(
-                generation_id,
-                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: None },
-                None,
-            );
-            return;
-        };
-        // An agent that waits for its children may still want to use a tool.
-        let answerable = matches!(
-            run.status,
-            RunStatus::Running | RunStatus::WaitingApproval | RunStatus::WaitingChildren
-        );
-        if run.cancel.is_some() || !answerable {
-            self.input(
-                generation_id,
-                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: None },
-                Some(run_id),
-            );
-            return;
-        }
-        let workdir = self.state.tasks.get(&task_id).map(|task| task.cwd.clone()).unwrap_or_default();
-        match standard(call, options, &workdir) {
-            Decision::Take(option_id) => self.input(
-                generation_id,
-                AgentInput::AnswerPermission {
-                    request_id: request_id.to_owned(),
-                    option_id: Some(option_id),
-                },
-                Some(run_id),
-            ),
-            Decision::Ask => self.ask_approval(run_id, request_id, call, options),
-        }
-    }
-
-    fn ask_approval(
-        &mut self,
-        run_id: RunId,
-        request_id: &str,
-        call: &ToolCallView,
-        options: &[ApprovalOption],
-    ) {
-        let tool_kind = call.tool_kind.clone().unwrap_or_else(|| "other".to_owned());
-        let title = call.title.clone().unwrap_or_else(|| tool_kind.clone());
-        let minutes = self.context.limits.permission_deadline_minutes;
-        self.open_question(
-            run_id,
-            QuestionKind::Approval { title: title.clone(), tool_kind, options: options.to_vec() },
-            Some(request_id.to_owned()),
-            minutes,
-        );
-        if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Running) {
-            self.move_run(run_id, RunTrigger::ApprovalAsked);
-        }
-        self.route(
-            run_id,
-            crate::consequences::Boundary::Blocked,
-            &format!("asks for permission: {title}"),
-            request_id,
-        );
-        // Telling it may have ended the run by its cap.
-        if self.state.runs.get(&run_id).is_some_and(Run::is_open) {
-            self.block_task_of(run_id);
-        }
     }
 
     fn prompt_answered(

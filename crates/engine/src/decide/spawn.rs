@@ -11,6 +11,7 @@ use rallypoint_model::task::{TaskStatus, TaskTrigger};
 use super::{Deciding, UniqueKeys};
 use crate::admission;
 use crate::apply::spawn_key;
+use crate::permission::holding;
 use crate::state::{KeyedFact, Session, Task};
 use crate::tree;
 
@@ -30,7 +31,9 @@ impl Deciding<'_, '_> {
         self.check_children(task, parent)?;
         self.check_budget(task)?;
         self.check_queue(1)?;
-        let mut launch = spawn.launch.clone();
+        let above = parent.and_then(|parent| parent.launch.as_ref());
+        let above = above.or_else(|| holding::ceiling(&task.agents));
+        let mut launch = holding::hold(&spawn.launch, above)?;
         launch.label = self.free_label(task, &launch.label);
         let task_id = spawn.task_id;
         let session_id = self

@@ -16,7 +16,7 @@ use rallypoint_ops::types::{CreateTaskInput, TaskView};
 use rallypoint_process::environment::looks_secret;
 use uuid::Uuid;
 
-use super::task_of;
+use super::{policy, task_of};
 use crate::daemon::Shared;
 
 /// Characters of a title that is taken from the goal.
@@ -40,7 +40,9 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     let mut launches = Vec::new();
     let mut secrets: BTreeMap<String, String> = BTreeMap::new();
     for request in &requests {
-        let (launch, hidden) = resolve(shared, request, &caller)?;
+        let mut request = request.clone();
+        request.permissions = request.permissions.or(input.permissions);
+        let (launch, hidden) = resolve(shared, &request, &caller)?;
         secrets.extend(hidden);
         launches.push(launch);
     }
@@ -230,6 +232,7 @@ pub(super) fn resolve(
         environment,
         secret_names,
         config,
+        permissions: policy::permissions(&shared.config.permissions, &profile, request.permissions),
         trusts_load: profile.trusts_load,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
@@ -253,6 +256,9 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         env_allow: Vec::new(),
         env_set: BTreeMap::new(),
         config: BTreeMap::new(),
+        permissions: None,
+        preset_modes: BTreeMap::new(),
+        asks_always: false,
         usage: UsageKind::PerTurn,
         trusts_load: false,
         login_hint: None,
@@ -266,7 +272,7 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
     }
 }
 
-fn unknown_agent(shared: &Shared, name: &str) -> Problem {
+pub(super) fn unknown_agent(shared: &Shared, name: &str) -> Problem {
     let known: Vec<&str> = shared
         .config
         .profiles
