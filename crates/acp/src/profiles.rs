@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use rallypoint_model::command::AgentService;
+use rallypoint_model::permission::Preset;
 use rallypoint_model::usage::UsageKind;
 
 mod environment;
@@ -54,6 +55,15 @@ pub struct Profile {
     /// Options of its conversation that are set before its first prompt, by id.
     #[serde(default)]
     pub config: BTreeMap<String, String>,
+    /// What it may do without a person, where nobody asks for something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Preset>,
+    /// Value of its option `mode` that makes it keep to a preset by itself.
+    #[serde(default)]
+    pub preset_modes: BTreeMap<Preset, String>,
+    /// Whether it asks before everything that acts, so that the policy alone holds it.
+    #[serde(default)]
+    pub asks_always: bool,
     /// How its token numbers are to be read.
     #[serde(default = "no_usage")]
     pub usage: UsageKind,

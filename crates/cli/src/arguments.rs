@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use rallypoint_model::permission::Preset;
 
 use crate::duration::Milliseconds;
 
+pub(crate) mod policy;
 pub(crate) mod rooms;
 pub(crate) mod trees;
 pub(crate) mod wanted;
@@ -51,6 +53,11 @@ pub(crate) enum Verb {
     Question {
         #[command(subcommand)]
         verb: QuestionVerb,
+    },
+    /// Explain what agents may do without a person
+    Policy {
+        #[command(subcommand)]
+        verb: policy::PolicyVerb,
     },
     /// List agents: where they are, which version, whether a login shows, and what to do next
     Agents {
@@ -110,6 +117,9 @@ pub(crate) struct RunArguments {
     /// File that goes with the goal, a picture too; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
+    /// What the agent may do without a person: readonly, verifier, standard, permissive or autonomous
+    #[arg(long, value_name = "PRESET")]
+    pub(crate) permissions: Option<Preset>,
     /// Work folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

@@ -17,6 +17,7 @@ mod environment;
 mod failure;
 mod open;
 mod output;
+mod policy;
 mod question;
 mod resolve;
 mod results;
@@ -118,6 +119,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Delivery { verb } => delivery::carry_out(verb, &connector, output).await,
         Verb::Question { verb } => question::carry_out(verb, &connector, output).await,
         Verb::Agents { names } => agents::carry_out(names, &connector, output).await,
+        Verb::Policy { verb } => policy::carry_out(verb, &connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,
         Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,

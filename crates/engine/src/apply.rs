@@ -55,7 +55,7 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         Event::MessagePosted { message, delivery_key } => {
             message_posted(state, message, delivery_key.as_deref(), changes);
         }
-        Event::TriggerRefused { .. } => {}
+        Event::TriggerRefused { .. } | Event::PermissionDecided { .. } => {}
         Event::QuestionOpened {
             question_id,
             question,

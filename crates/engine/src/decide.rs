@@ -19,6 +19,7 @@ mod elicitation;
 mod files;
 mod generation;
 mod mail;
+mod permission;
 mod question;
 mod room;
 mod route;

@@ -1,36 +1,96 @@
-//! What the permission preset `standard` decides without a person.
+//! What the policy decides about an agent's request for permission, without a person.
 //!
-//! Looking, thinking and editing files are let through; running commands,
-//! deleting, moving, fetching and everything unknown are asked.
+//! A request has up to two faces: the kind that its agent gives it, and, when
+//! it carries a command, the running of that command, whatever its kind says.
+//! Each layer decides on each face: a deny rule first, then what its preset
+//! rejects for good, an ask rule, allow rules, and last the preset's default.
+//! The strictest answer of all faces and layers holds.
+//!
+//! Only requests can be decided. What an agent does without asking is not seen
+//! here; see [`holding`] for how a preset holds there.
 
-use rallypoint_model::agent_io::ToolCallView;
+use rallypoint_model::permission::{AgentPermissions, PermissionDecision, PolicyLayer, RuleEffect};
 use rallypoint_model::question::ApprovalOption;
 
-/// What the preset says.
+mod command_line;
+pub mod holding;
+mod matching;
+mod presets;
+mod request;
+mod rules;
+
+pub use command_line::{CommandLine, METACHARACTERS};
+pub use presets::{Aspect, default_of};
+pub use request::{Request, ToolKind};
+pub use rules::check_rule;
+
+use request::Face;
+
+/// A decision and what made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Take this option.
-    Take(String),
-    /// Ask a person.
-    Ask,
+pub struct Verdict {
+    /// What is decided.
+    pub decision: PermissionDecision,
+    /// Title of the layer that decided.
+    pub layer: String,
+    /// The rule, by its number from 1, or the preset with the line of its table.
+    pub rule: String,
 }
 
-/// Decides a request under `standard`.
-pub fn standard(call: &ToolCallView, options: &[ApprovalOption], workdir: &str) -> Decision {
-    let harmless = match call.tool_kind.as_deref() {
-        Some("read" | "search" | "think") => true,
-        Some("edit") => {
-            !call.locations.is_empty() && call.locations.iter().all(|path| is_inside(path, workdir))
+/// Decides about a request. The first of the strictest answers is the one that is named.
+pub fn decide(permissions: &AgentPermissions, request: &Request) -> Verdict {
+    let fallback = AgentPermissions::default();
+    let layers = if permissions.layers.is_empty() { &fallback.layers } else { &permissions.layers };
+    let mut strictest: Option<Verdict> = None;
+    for layer in layers {
+        for face in &request.faces {
+            let verdict = decide_face(layer, request, face);
+            if strictest.as_ref().is_none_or(|before| before.decision < verdict.decision) {
+                strictest = Some(verdict);
+            }
         }
-        _ => false,
+    }
+    let mut verdict = strictest.unwrap_or_else(|| Verdict {
+        decision: PermissionDecision::Reject,
+        layer: "configuration".to_owned(),
+        rule: "the request says nothing".to_owned(),
+    });
+    if verdict.decision == PermissionDecision::Ask
+        && let Some(silent) = layers.iter().find(|layer| layer.preset.never_asks())
+    {
+        verdict.decision = PermissionDecision::Reject;
+        verdict.rule = format!("{}; `{}` never asks", verdict.rule, silent.preset.as_str());
+    }
+    verdict
+}
+
+fn decide_face(layer: &PolicyLayer, request: &Request, face: &Face) -> Verdict {
+    let verdict = |decision, rule| Verdict { decision, layer: layer.title(), rule };
+    let first = |effect: RuleEffect| {
+        let mut numbered = (1_usize..).zip(&layer.rules).filter(|(_, rule)| rule.effect == effect);
+        numbered.find(|(_, rule)| matching::touches(rule, request, face))
     };
-    if !harmless {
-        return Decision::Ask;
+    let named = |(number, rule): (usize, &rallypoint_model::permission::PermissionRule)| {
+        format!("rule {number}: {rule}")
+    };
+    if let Some(found) = first(RuleEffect::Deny) {
+        return verdict(PermissionDecision::Reject, named(found));
     }
-    match option_of_kind(options, "allow_once") {
-        Some(option) => Decision::Take(option.option_id.clone()),
-        None => Decision::Ask,
+    let aspect = request.aspect(face);
+    let default = default_of(layer.preset, aspect);
+    let preset = format!("`{}`: {}", layer.preset.as_str(), aspect.words());
+    if default == PermissionDecision::Reject && layer.preset.must_be_held() {
+        return verdict(default, preset);
     }
+    if let Some(found) = first(RuleEffect::Ask) {
+        return verdict(PermissionDecision::Ask, named(found));
+    }
+    if let Some(number) = matching::allows(&layer.rules, request, face)
+        && let Some(rule) = layer.rules.get(number)
+    {
+        return verdict(PermissionDecision::Allow, named((number.saturating_add(1), rule)));
+    }
+    verdict(default, preset)
 }
 
 /// The first option of this kind. Ids and order differ in every agent, kinds don't.
@@ -38,59 +98,5 @@ pub fn option_of_kind<'a>(options: &'a [ApprovalOption], kind: &str) -> Option<&
     options.iter().find(|option| option.kind == kind)
 }
 
-/// Whether a path stays in the work folder, by its text alone: no parent
-/// steps, and absolute paths only below the folder.
-fn is_inside(path: &str, workdir: &str) -> bool {
-    if path.split('/').any(|segment| segment == "..") {
-        return false;
-    }
-    if !path.starts_with('/') {
-        return true;
-    }
-    let base = workdir.trim_end_matches('/');
-    path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn call(kind: &str, locations: &[&str]) -> ToolCallView {
-        ToolCallView {
-            tool_call_id: "1".to_owned(),
-            title: None,
-            tool_kind: Some(kind.to_owned()),
-            status: None,
-            text: None,
-            locations: locations.iter().map(|path| (*path).to_owned()).collect(),
-            raw: serde_json::Value::Null,
-        }
-    }
-
-    fn options() -> Vec<ApprovalOption> {
-        [("no", "reject_once"), ("yes", "allow_once")]
-            .iter()
-            .map(|(id, kind)| ApprovalOption {
-                option_id: (*id).to_owned(),
-                name: (*id).to_owned(),
-                kind: (*kind).to_owned(),
-            })
-            .collect()
-    }
-
-    #[test]
-    fn edits_outside_the_work_folder_are_asked() {
-        assert_eq!(standard(&call("edit", &["/w/a"]), &options(), "/w"), Decision::Take("yes".to_owned()));
-        for path in ["/wx/a", "/etc/passwd", "/w/../etc", "../x"] {
-            assert_eq!(standard(&call("edit", &[path]), &options(), "/w"), Decision::Ask, "{path}");
-        }
-        assert_eq!(standard(&call("edit", &[]), &options(), "/w"), Decision::Ask);
-    }
-
-    #[test]
-    fn commands_and_unknown_kinds_are_asked() {
-        for kind in ["execute", "delete", "move", "fetch", "other", "brand_new"] {
-            assert_eq!(standard(&call(kind, &["/w/a"]), &options(), "/w"), Decision::Ask, "{kind}");
-        }
-    }
-}
+mod tests;

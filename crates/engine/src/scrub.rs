@@ -10,12 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Keys whose texts are states, names or protocol words. They are kept only where they look like one.
-const WORD_KEYS: [&str; 29] = [
+const WORD_KEYS: [&str; 32] = [
     "acceptance",
     "action",
     "agentId",
     "by",
+    "decision",
     "digest",
+    "effect",
     "from",
     "kind",
     "label",
@@ -26,6 +28,7 @@ const WORD_KEYS: [&str; 29] = [
     "note",
     "outcome",
     "part",
+    "preset",
     "profile",
     "purpose",
     "requestedBy",

@@ -13,6 +13,7 @@ use crate::ids::{
 };
 use crate::mail;
 use crate::message::RoomKind;
+use crate::permission::AgentPermissions;
 use crate::question::Answer;
 use crate::retention::DeleteMode;
 use crate::routing::ExplicitEvent;
@@ -44,6 +45,9 @@ pub struct AgentLaunch {
     /// Mode, model and how much to think; what the agent does not offer fails the run before its prompt.
     #[serde(default, skip_serializing_if = "Wanted::is_empty")]
     pub wanted: Wanted,
+    /// What it may do without a person, and how it is held to that.
+    #[serde(default)]
+    pub permissions: AgentPermissions,
     /// Whether a conversation that it opens again can be gone on with.
     #[serde(default)]
     pub trusts_load: bool,

@@ -17,6 +17,7 @@ use crate::ids::{
 };
 use crate::mail::Mail;
 use crate::message::{Message, RoomKind};
+use crate::permission::PermissionDecision;
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
 use crate::routing::NotRouted;
@@ -405,6 +406,29 @@ pub enum Event {
         request_id: Option<String>,
         /// When it expires.
         deadline_at: Timestamp,
+    },
+    /// The policy decided about an agent's request for permission.
+    #[serde(rename = "permission.decided")]
+    PermissionDecided {
+        /// Process that asked.
+        generation_id: GenerationId,
+        /// Run that it asked for.
+        run_id: RunId,
+        /// The agent's JSON-RPC id, raw JSON text.
+        request_id: String,
+        /// Tool kind as it came; `other` when none came.
+        tool_kind: String,
+        /// What it wants to do.
+        title: String,
+        /// What is decided.
+        decision: PermissionDecision,
+        /// Layer that decided.
+        layer: String,
+        /// Rule or preset that decided.
+        rule: String,
+        /// Kind of the option that the agent is answered with. Absent when it is asked, and
+        /// when it offers none of the kind and is answered `cancelled`.
+        option_kind: Option<String>,
     },
     /// A question waits longer, because nobody was there to take its answer for a while.
     #[serde(rename = "question.extended")]

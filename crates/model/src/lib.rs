@@ -21,6 +21,7 @@ pub mod limits;
 pub mod mail;
 pub mod message;
 pub mod money;
+pub mod permission;
 pub mod question;
 pub mod refusal;
 pub mod retention;

@@ -264,6 +264,9 @@ pub struct AgentRequest {
     /// How it talks to its parent; not at all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<crate::mail::Conversation>,
+    /// What it may do without a person; its profile's or the configured preset when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<crate::permission::Preset>,
 }
 
 /// A run's claim at its end, parsed from its completion report.

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{rooms, trees, types};
+use crate::{policy, rooms, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,8 @@ pub static OPERATIONS: &[Operation] = &[
         Get "/v1/questions", Some("question list"), Body, types::ListQuestionsInput => types::QuestionList),
     operation!("question.answer", "Answer a question, once", Operator, false,
         Post "/v1/questions/{questionId}/answer", Some("question answer"), Body, types::AnswerInput => types::Empty),
+    operation!("policy.explain", "Say what an agent may do without a person, and what decides it", Viewer, false,
+        Get "/v1/policy/explain", Some("policy explain"), Body, policy::ExplainInput => policy::ExplainView),
     operation!("room.list", "List rooms", Viewer, false,
         Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
     operation!("room.create", "Make a room, bound to a conversation on a platform or to none", Operator, false,

@@ -37,6 +37,9 @@ pub struct SpawnInput {
     /// Mode, model and thought level that are wanted of it.
     #[serde(default, skip_serializing_if = "Wanted::is_empty")]
     pub wanted: Wanted,
+    /// What it may do without a person; never more than the sub-agent that it works for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<rallypoint_model::permission::Preset>,
     /// The sub-agent that it works for; the task itself when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
@@ -64,6 +67,7 @@ impl SpawnInput {
             config: self.config.clone(),
             wanted: self.wanted.clone(),
             conversation: self.conversation,
+            permissions: self.permissions,
         }
     }
 }

@@ -106,6 +106,9 @@ pub struct CreateTaskInput {
     /// Take the result without proof; a person's override given beforehand.
     #[serde(default)]
     pub unchecked: bool,
+    /// What its agents may do without a person, where a request for one does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<rallypoint_model::permission::Preset>,
     /// Band in the queue for a slot; `normal` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,

@@ -13,6 +13,9 @@ use serde::Deserialize;
 
 use crate::channels::{ChannelConfig, Channels};
 use crate::prices;
+mod permissions;
+
+pub(crate) use permissions::Permissions;
 
 /// Name of the configuration file in the data folder.
 const CONFIG_FILE: &str = "rally.toml";
@@ -46,6 +49,7 @@ pub enum ConfigError {
 struct File {
     default_agent: Option<String>,
     limits: Limits,
+    permissions: permissions::Table,
     retention: Retention,
     router: RouterSection,
     secrets: BTreeMap<String, String>,
@@ -75,6 +79,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// The limits.
     pub limits: Limits,
+    /// What agents may do without a person.
+    pub(crate) permissions: Permissions,
     /// How long what is over is kept.
     pub retention: Retention,
     /// Whether events of sub-agents reach rooms.
@@ -126,9 +132,11 @@ impl Config {
         let patience = Duration::from_millis(file.limits.delivery_timeout_ms);
         let channels = Channels::of_config(&file.channels, patience, |name| std::env::var(name).ok())
             .map_err(|(channel, error)| invalid(format!("the channel `{channel}` can't be used: {error}")))?;
+        let permissions = file.permissions.checked(text).map_err(invalid)?;
         Ok(Self {
             default_agent: file.default_agent,
             limits: file.limits,
+            permissions,
             retention: file.retention,
             router: if file.router.disabled { RouterSwitch::Off } else { RouterSwitch::On },
             secrets: file.secrets,

@@ -3,6 +3,7 @@
 mod agents;
 mod attachments;
 mod create_task;
+mod policy;
 mod retention;
 mod rooms;
 mod trees;
@@ -129,6 +130,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "delivery.retry" => answer(rooms::retry(shared, read(input)?).await?),
         "delivery.discard" => answer(rooms::discard(shared, read(input)?).await?),
         "room.messages" => answer(rooms::messages(shared, read(input)?).await?),
+        "policy.explain" => answer(policy::explain(shared, read(input)?).await?),
         "result.get" => answer(result_get(shared, read(input)?).await?),
         other => Err(Problem {
             code: rallypoint_model::refusal::RefusalCode::NotFound,

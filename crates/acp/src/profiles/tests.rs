@@ -67,6 +67,22 @@ fn a_profile_that_waits_for_its_command_gets_it_from_the_configuration() {
 }
 
 #[test]
+fn a_profile_names_modes_for_presets_it_knows_and_nothing_is_asks_always_by_itself() {
+    let registry = Registry::built_in().unwrap();
+    let claude = registry.get("claude").unwrap();
+    assert_eq!(claude.preset_modes.get(&Preset::Readonly).map(String::as_str), Some("plan"));
+    assert!(registry.list().all(|profile| !profile.asks_always));
+    let text = "[profiles.mine]\nargv = [\"mine\"]\nasksAlways = true\npermissions = \"readonly\"\n\
+                [profiles.mine.presetModes]\nreadonly = \"look\"\n";
+    let registry = Registry::with_overrides(text).unwrap();
+    let mine = registry.get("mine").unwrap();
+    assert_eq!((mine.permissions, mine.asks_always), (Some(Preset::Readonly), true));
+    let wrong =
+        Registry::with_overrides(&text.replace("readonly = ", "readable = ")).unwrap_err().to_string();
+    assert!(wrong.contains("profile `mine`") && wrong.contains("readable"), "{wrong}");
+}
+
+#[test]
 fn mistakes_are_named() {
     let refused = |text: &str| Registry::with_overrides(text).unwrap_err().to_string();
     assert!(refused("[profiles.x]\nargv = [\"a\"]\nargs = []\n").contains("unknown field `args`"));

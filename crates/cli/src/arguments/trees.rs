@@ -5,6 +5,7 @@ use clap::{ArgGroup, Args};
 use rallypoint_model::admission::{Budget, Priority, UnknownCost};
 use rallypoint_model::mail::{Conversation, MailMode};
 use rallypoint_model::money::Money;
+use rallypoint_model::permission::Preset;
 
 use crate::duration::Milliseconds;
 
@@ -88,6 +89,9 @@ pub(crate) struct SpawnArguments {
     pub(crate) parent: Option<String>,
     #[command(flatten)]
     pub(crate) wanted: super::wanted::WantedArguments,
+    /// What it may do without a person, at most what the sub-agent above it may
+    #[arg(long, value_name = "PRESET")]
+    pub(crate) permissions: Option<Preset>,
     /// Variable of this environment that the agent gets too; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) pass_env: Vec<String>,

@@ -29,6 +29,7 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         timeout_ms: arguments.timeout.map_or(0, |timeout| timeout.0),
         unchecked: arguments.unchecked,
         attachments: arguments.attach.iter().map(|file| attached(file)).collect::<Result<_, _>>()?,
+        permissions: arguments.permissions,
         priority: arguments.admission.priority(),
         budget: arguments.admission.budget(),
         // A message of a platform asks once, however often it is handed in.
@@ -109,7 +110,7 @@ fn attached(file: &Path) -> Result<AttachmentInput, Failure> {
     Ok(AttachmentInput { path })
 }
 
-fn work_folder(given: Option<&Path>) -> Result<String, Failure> {
+pub(crate) fn work_folder(given: Option<&Path>) -> Result<String, Failure> {
     let folder = match given {
         Some(folder) => std::path::absolute(folder),
         None => std::env::current_dir(),

@@ -188,6 +188,7 @@ impl Bars {
             | Event::TaskDeleted { .. }
             | Event::TaskResultsRemoved { .. }
             | Event::TriggerRefused { .. }
+            | Event::PermissionDecided { .. }
             | Event::QuestionOpened { .. }
             | Event::QuestionExtended { .. }
             | Event::QuestionClosed { .. }

@@ -132,6 +132,11 @@ impl Narrator {
                     session_id.and_then(|session| self.labels.get(&session)).map_or("rally", String::as_str);
                 line(who, format!("asks: {}", words::question(question)))
             }
+            Event::PermissionDecided { run_id, title, decision, layer, rule, option_kind, .. } => {
+                let label = self.sessions_of_runs.get(run_id).and_then(|session| self.labels.get(session));
+                let text = words::permission(*decision, rule, layer, title, option_kind.as_deref());
+                line(label.map_or("agent", String::as_str), text)
+            }
             Event::QuestionClosed { status, answer, by, .. } => {
                 let answer =
                     answer.as_ref().map(|answer| format!(", {}", words::answer(answer))).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::delivery::{DeliveryStatus, MovedDelivery};
+use rallypoint_model::permission::PermissionDecision;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::run::{RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::task::{EvidenceResult, TaskReason, TaskStatus, Verdict};
@@ -123,6 +124,28 @@ pub(crate) fn question(question: &QuestionKind) -> String {
         },
         QuestionKind::Ask { text, form: None } | QuestionKind::Acceptance { text } => text.clone(),
     }
+}
+
+/// What the policy decided, and what made it.
+pub(crate) fn permission(
+    decision: PermissionDecision,
+    rule: &str,
+    layer: &str,
+    title: &str,
+    option_kind: Option<&str>,
+) -> String {
+    let word = match decision {
+        PermissionDecision::Allow => "allowed",
+        PermissionDecision::Ask => "to be asked",
+        PermissionDecision::Reject => "rejected",
+    };
+    let answered = match (decision, option_kind) {
+        (PermissionDecision::Ask, _) | (_, Some(_)) => "",
+        (PermissionDecision::Allow | PermissionDecision::Reject, None) => {
+            "; it offers no option for that, so it was answered `cancelled`"
+        }
+    };
+    format!("permission {word} by {rule} ({layer}): {title}{answered}")
 }
 
 /// The words of `rally question answer` that fit the question.

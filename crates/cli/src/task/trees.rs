@@ -45,6 +45,7 @@ pub(crate) async fn spawn(
         config: std::collections::BTreeMap::new(),
         wanted: arguments.wanted.wanted(),
         pass_env: request.pass_env,
+        permissions: arguments.permissions,
         parent_session_id,
         // The client repeats a call whose answer was lost; it must not start a second one.
         idempotency_key: Some(arguments.key.unwrap_or_else(|| Uuid::new_v4().to_string())),

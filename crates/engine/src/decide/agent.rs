@@ -1,12 +1,12 @@
 //! What an agent's frames mean for its run.
 
-use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, AgentReport, ToolCallView};
+use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, AgentReport};
 use rallypoint_model::agent_offer::AgentCapabilities;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{GenerationId, RunId};
-use rallypoint_model::question::{ApprovalOption, QuestionKind, QuestionStatus};
-use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
+use rallypoint_model::question::QuestionStatus;
+use rallypoint_model::run::{OutcomeReason, RunOutcome, RunTrigger};
 use rallypoint_model::session::{GenerationEnd, GenerationStatus};
 use rallypoint_model::usage::TokenCounts;
 
@@ -15,8 +15,7 @@ use super::session::{Restoring, way_to_restore};
 use super::stop::outcome_of_cancel;
 use crate::apply::apply_cursor;
 use crate::login::asks_for_login;
-use crate::permission::{Decision, standard};
-use crate::state::{InputKind, Run};
+use crate::state::InputKind;
 
 /// JSON-RPC code of a request that was cancelled.
 const REQUEST_CANCELLED: i64 = -32800;
@@ -331,100 +330,6 @@ impl Deciding<'_, '_> {
                 output: output.clone(),
             },
         );
-    }
-
-    fn permission_asked(
-        &mut self,
-        generation_id: GenerationId,
-        request_id: &str,
-        call: &ToolCallView,
-        options: &[ApprovalOption],
-    ) {
-        let Some(generation) = self.state.generations.get(&generation_id) else {
-            return;
-        };
-        let session_id = generation.session_id;
-        let asked_before = generation.seen_requests.contains(request_id)
-            || self.state.questions.values().any(|question| {
-                question.session_id == Some(session_id)
-                    && question.request_id.as_deref() == Some(request_id)
-                    && question.opened_at >= generation.started_at
-            });
-        if asked_before {
-            return;
-        }
-        let run_id = self.open_run_of(generation);
-        let run = run_id.and_then(|id| self.state.runs.get(&id));
-        let task_id = self.state.sessions.get(&session_id).and_then(|session| session.task_id);
-        let (Some(run_id), Some(run), Some(task_id)) = (run_id, run, task_id) else {
-            // Nobody is left who could be asked for.
-            self.input(
-                generation_id,
-                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: None },
-                None,
-            );
-            return;
-        };
-        // An agent that waits for its children may still want to use a tool.
-        let answerable = matches!(
-            run.status,
-            RunStatus::Running
-                | RunStatus::WaitingApproval
-                | RunStatus::WaitingQuestion
-                | RunStatus::WaitingChildren
-        );
-        if run.cancel.is_some() || !answerable {
-            self.input(
-                generation_id,
-                AgentInput::AnswerPermission { request_id: request_id.to_owned(), option_id: None },
-                Some(run_id),
-            );
-            return;
-        }
-        let workdir = self.state.tasks.get(&task_id).map(|task| task.cwd.clone()).unwrap_or_default();
-        match standard(call, options, &workdir) {
-            Decision::Take(option_id) => self.input(
-                generation_id,
-                AgentInput::AnswerPermission {
-                    request_id: request_id.to_owned(),
-                    option_id: Some(option_id),
-                },
-                Some(run_id),
-            ),
-            Decision::Ask => self.ask_approval(run_id, request_id, call, options),
-        }
-    }
-
-    fn ask_approval(
-        &mut self,
-        run_id: RunId,
-        request_id: &str,
-        call: &ToolCallView,
-        options: &[ApprovalOption],
-    ) {
-        let tool_kind = call.tool_kind.clone().unwrap_or_else(|| "other".to_owned());
-        let title = call.title.clone().unwrap_or_else(|| tool_kind.clone());
-        let minutes = self.context.limits.permission_deadline_minutes;
-        self.open_question(
-            run_id,
-            QuestionKind::Approval { title: title.clone(), tool_kind, options: options.to_vec() },
-            Some(request_id.to_owned()),
-            minutes,
-        );
-        if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Running) {
-            self.move_run(run_id, RunTrigger::ApprovalAsked);
-        }
-        self.route(
-            run_id,
-            crate::consequences::Boundary::Blocked,
-            &format!("asks for permission: {title}"),
-            request_id,
-            super::route::ByCall::No,
-        );
-        // Telling it may have ended the run by its cap.
-        if self.state.runs.get(&run_id).is_some_and(Run::is_open) {
-            self.block_task_of(run_id);
-        }
     }
 
     fn prompt_answered(

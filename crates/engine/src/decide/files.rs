@@ -7,10 +7,9 @@ use rallypoint_model::agent_io::{AgentInput, FileAsk, ToolCallView};
 use rallypoint_model::command::AgentService;
 use rallypoint_model::event::Event;
 use rallypoint_model::ids::GenerationId;
-use rallypoint_model::question::ApprovalOption;
+use rallypoint_model::permission::PermissionDecision;
 
 use super::Deciding;
-use crate::permission::{Decision, standard};
 use crate::state::Generation;
 
 impl Deciding<'_, '_> {
@@ -27,16 +26,18 @@ impl Deciding<'_, '_> {
             self.refuse_method(generation_id, request_id, &method);
             return;
         }
-        let task = session.and_then(|session| session.task_id).and_then(|id| self.state.tasks.get(&id));
-        let workdir = task.map(|task| task.cwd.clone()).unwrap_or_default();
+        let session_id = generation.session_id;
+        let task_id = session.and_then(|session| session.task_id);
         let open = run_id.and_then(|id| self.state.runs.get(&id)).is_some_and(|run| run.cancel.is_none());
-        let refused = match ask {
-            FileAsk::Read { .. } => None,
-            FileAsk::Write { .. } if !open => Some("no turn is open that could write files".to_owned()),
-            FileAsk::Write { path, .. } => match standard(&write_call(path), &choices(), &workdir) {
-                Decision::Take(_) => None,
-                Decision::Ask => Some(format!("writing `{path}` is not let through without being asked for")),
-            },
+        let verdict = task_id.map(|task_id| self.permission_verdict(session_id, task_id, &as_call(ask)));
+        let refused = match (ask, verdict) {
+            (FileAsk::Write { .. }, _) if !open => Some("no turn is open that could write files".to_owned()),
+            // The agent waits for the file itself, not for a person, so what would be asked is refused.
+            (_, Some(verdict)) if verdict.decision != PermissionDecision::Allow => {
+                Some(format!("`{}` is not let through: {}", ask.path(), verdict.rule))
+            }
+            (_, Some(_)) => None,
+            (_, None) => Some("it belongs to no task".to_owned()),
         };
         let input = |ask: FileAsk, refused: Option<String>| AgentInput::ServeFile {
             request_id: request_id.to_owned(),
@@ -58,23 +59,19 @@ impl Deciding<'_, '_> {
     }
 }
 
-/// The write as a tool call, so that it is decided as one.
-fn write_call(path: &str) -> ToolCallView {
+/// The request as a tool call, so that it is decided as one.
+fn as_call(ask: &FileAsk) -> ToolCallView {
+    let (word, kind) = match ask {
+        FileAsk::Read { .. } => ("read", "read"),
+        FileAsk::Write { .. } => ("write", "edit"),
+    };
     ToolCallView {
         tool_call_id: String::new(),
-        title: Some(format!("write `{path}`")),
-        tool_kind: Some("edit".to_owned()),
+        title: Some(format!("{word} `{}`", ask.path())),
+        tool_kind: Some(kind.to_owned()),
         status: None,
         text: None,
-        locations: vec![path.to_owned()],
+        locations: vec![ask.path().to_owned()],
         raw: serde_json::Value::Null,
     }
-}
-
-fn choices() -> [ApprovalOption; 2] {
-    ["allow_once", "reject_once"].map(|kind| ApprovalOption {
-        option_id: kind.to_owned(),
-        name: kind.to_owned(),
-        kind: kind.to_owned(),
-    })
 }

@@ -4,7 +4,7 @@ use rallypoint_model::agent_io::AgentInput;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{QuestionId, RunId, SessionId, TaskId};
-use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::question::{Answer, ApprovalOption, QuestionKind, QuestionStatus};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::{RunPurpose, RunTrigger};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
@@ -160,15 +160,18 @@ impl Deciding<'_, '_> {
                 (QuestionStatus::Answered, Some(option_id.clone()))
             }
             Answer::Allow | Answer::Accept { .. } => {
-                let option =
-                    option_of_kind(options, "allow_once").or_else(|| option_of_kind(options, "allow_always"));
-                match option {
+                // What allows more than this one call is taken only by its name.
+                match option_of_kind(options, "allow_once") {
                     Some(option) => (QuestionStatus::Answered, Some(option.option_id.clone())),
                     None => {
+                        let named =
+                            |option: &ApprovalOption| format!("`{}` ({})", option.option_id, option.name);
+                        let offered: Vec<String> = options.iter().map(named).collect();
                         return Err(Refusal::new(
                             RefusalCode::Invalid,
-                            "the agent offers no option that allows it",
-                        ));
+                            "the agent offers no option that allows it once",
+                        )
+                        .with_hint(format!("take one of its options by name: {}", offered.join(", "))));
                     }
                 }
             }

@@ -4,10 +4,12 @@ use rallypoint_model::agent_offer::{ConversationOffer, OfferChange, Wanted};
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{GenerationId, RunId, SessionId};
+use rallypoint_model::permission::MODE_OPTION;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::{OutcomeReason, RunOutcome};
 
 use super::Deciding;
+use crate::permission::holding::may_take;
 use crate::settings::{check, is_needed, next_setting};
 use crate::state::InputKind;
 
@@ -129,6 +131,10 @@ impl Deciding<'_, '_> {
         if session.stopped || session.capped {
             let message = format!("the session `{session_id}` has ended");
             return Err(Refusal::new(RefusalCode::Conflict, message));
+        }
+        let mode = config.iter().find(|(id, _)| id == MODE_OPTION).map(|(_, value)| value);
+        for mode in wanted.mode.iter().chain(mode) {
+            may_take(launch, mode)?;
         }
         // What it offers is not known before its conversation is open; its run is then held against it.
         if let Some(offer) = &session.offer {

@@ -11,6 +11,7 @@ use rallypoint_model::task::{TaskStatus, TaskTrigger};
 use super::{Deciding, UniqueKeys};
 use crate::admission;
 use crate::apply::spawn_key;
+use crate::permission::holding;
 use crate::state::{KeyedFact, Session, Task};
 use crate::tree;
 
@@ -31,7 +32,9 @@ impl Deciding<'_, '_> {
         self.check_budget(task)?;
         self.check_queue(1)?;
         self.check_nickname(Some(task), spawn.parent_session_id, &spawn.launch)?;
-        let mut launch = spawn.launch.clone();
+        let above = parent.and_then(|parent| parent.launch.as_ref());
+        let above = above.or_else(|| holding::ceiling(&task.agents));
+        let mut launch = holding::hold(&spawn.launch, above)?;
         // Whoever is called by its name keeps it; others may share theirs with one of another parent.
         if launch.conversation.is_none() {
             launch.label = self.free_label(task, &launch.label);

@@ -1,6 +1,6 @@
 //! Making, retrying and overriding tasks.
 
-use rallypoint_model::command::{Acceptance, CreateTask, Outcome};
+use rallypoint_model::command::{Acceptance, AgentLaunch, CreateTask, Outcome};
 use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{CriterionId, TaskId};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{Deciding, Post, UniqueKeys, Voice};
 use crate::apply::task_key;
+use crate::permission::holding::hold;
 use crate::prompt::{FollowUp, FollowUpReason, follow_up};
 use crate::state::{KeyedFact, TurnCause};
 
@@ -44,6 +45,9 @@ impl Deciding<'_, '_> {
             }
         }
         self.check_limits(create)?;
+        let agents: Result<Vec<AgentLaunch>, Refusal> =
+            create.agents.iter().map(|launch| hold(launch, None)).collect();
+        let agents = agents?;
         let mut criteria = create.criteria.clone();
         if criteria.is_empty() && create.acceptance == Acceptance::Checked {
             let text = "accept this result".to_owned();
@@ -72,7 +76,7 @@ impl Deciding<'_, '_> {
                 acceptance: create.acceptance,
                 deadline_at,
                 timeout_ms: create.timeout_ms,
-                agents: create.agents.clone(),
+                agents,
                 requested_by: create.requested_by.clone(),
                 source: create.source.clone(),
                 corrective_rounds: self.context.limits.corrective_rounds,

@@ -26,6 +26,7 @@ impl Event {
             Self::TaskDeleted { .. } => "task.deleted",
             Self::TaskResultsRemoved { .. } => "task.results_removed",
             Self::TriggerRefused { .. } => "trigger.refused",
+            Self::PermissionDecided { .. } => "permission.decided",
             Self::QuestionOpened { .. } => "question.opened",
             Self::QuestionExtended { .. } => "question.extended",
             Self::QuestionClosed { .. } => "question.closed",

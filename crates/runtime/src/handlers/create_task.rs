@@ -17,7 +17,7 @@ use rallypoint_process::environment::looks_secret;
 use uuid::Uuid;
 
 use super::agents::chosen;
-use super::{attachments, task_of};
+use super::{attachments, policy, task_of};
 use crate::daemon::Shared;
 
 /// Characters of a title that is taken from the goal.
@@ -41,7 +41,9 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     let mut launches = Vec::new();
     let mut secrets: BTreeMap<String, String> = BTreeMap::new();
     for request in &requests {
-        let (launch, hidden) = resolve(shared, request, &caller)?;
+        let mut request = request.clone();
+        request.permissions = request.permissions.or(input.permissions);
+        let (launch, hidden) = resolve(shared, &request, &caller)?;
         secrets.extend(hidden);
         launches.push(AgentLaunch { choice, ..launch });
     }
@@ -201,6 +203,7 @@ pub(super) fn resolve(
         secret_names,
         config,
         wanted: request.wanted.clone(),
+        permissions: policy::permissions(&shared.config.permissions, &profile, request.permissions),
         trusts_load: profile.trusts_load,
         trusts_resume: profile.trusts_resume,
         usage_kind: profile.usage,
@@ -250,6 +253,9 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         env_allow: Vec::new(),
         env_set: BTreeMap::new(),
         config: BTreeMap::new(),
+        permissions: None,
+        preset_modes: BTreeMap::new(),
+        asks_always: false,
         usage: UsageKind::PerTurn,
         trusts_load: false,
         trusts_resume: false,
