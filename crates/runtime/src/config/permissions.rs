@@ -37,10 +37,9 @@ impl Table {
         let mut rules = Vec::new();
         for (number, rule) in (1_usize..).zip(self.rules) {
             let before = text.get(..rule.span().start).unwrap_or_default();
-            let line = before.lines().count().max(1);
-            check_rule(rule.get_ref()).map_err(|problem| {
-                format!("rule {number} of `permissions.rules`, by line {line}: {problem}")
-            })?;
+            let line = before.matches('\n').count().saturating_add(1);
+            check_rule(rule.get_ref())
+                .map_err(|problem| format!("rule {number} of `permissions.rules`, line {line}: {problem}"))?;
             rules.push(rule.into_inner());
         }
         Ok(Permissions { preset: self.preset.unwrap_or(Preset::Standard), rules })
