@@ -14,7 +14,7 @@ use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::time::Timestamp;
 use rallypoint_ops::Problem;
 use rallypoint_process::fault_point;
-use rallypoint_store::{Store, StoreError};
+use rallypoint_store::{JournalStore, Store, StoreError};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
 use uuid::Uuid;
@@ -144,7 +144,7 @@ impl Daemon {
         let folders =
             Folders::open(&folder).map_err(|source| OpenError::Folder { folder: folder.clone(), source })?;
         let epoch = store.epoch();
-        let readers = Readers::new(store.path().to_owned());
+        let readers = Readers::new(store.readers());
         let redactor = SharedRedactor::new(config.secrets.clone());
         redactor.add(config.channels.secrets());
         let environments = Environments::default();
@@ -317,14 +317,14 @@ impl Daemon {
     }
 }
 
-async fn open_store(folder: &std::path::Path, faults: Faults) -> Result<Store, StoreError> {
+async fn open_store(folder: &std::path::Path, faults: Faults) -> Result<Box<dyn JournalStore>, StoreError> {
     let give_up = Instant::now() + LOCK_PATIENCE;
     loop {
         match Store::open(folder, faults.key_enforcement()) {
             Err(StoreError::Locked { .. }) if Instant::now() < give_up => {
                 tokio::time::sleep(LOCK_PAUSE).await;
             }
-            opened => return opened,
+            opened => return Ok(Box::new(opened?)),
         }
     }
 }

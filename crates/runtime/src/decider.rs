@@ -22,7 +22,7 @@ use rallypoint_model::money::PriceTable;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::routing::RouterSwitch;
 use rallypoint_process::fault_point::pass;
-use rallypoint_store::{Store, StoreError};
+use rallypoint_store::{JournalStore, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::faults::Faults;
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Job {
 
 /// What the decider is made with.
 pub(crate) struct DeciderParts {
-    pub(crate) store: Store,
+    pub(crate) store: Box<dyn JournalStore>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) prices: Arc<PriceTable>,
     pub(crate) router: RouterSwitch,

@@ -36,7 +36,7 @@ impl Daemon {
     pub async fn figures(&self) -> Result<Figures, Problem> {
         let shared = self.shared();
         let figures = shared.decider.look(of_state).await?;
-        let last_seq = shared.readers.read(rallypoint_store::Reader::last_seq).await?;
+        let last_seq = shared.readers.read(|reader| reader.last_seq()).await?;
         Ok(Figures {
             followers: followers(shared),
             last_seq: u64::try_from(last_seq).unwrap_or(0),

@@ -26,7 +26,7 @@ pub(crate) async fn follow(
     let filter = EventFilter { task_id, room_id };
     let mut last = match after {
         Some(after) => after,
-        None => readers.read(rallypoint_store::Reader::last_seq).await.unwrap_or(0),
+        None => readers.read(|reader| reader.last_seq()).await.unwrap_or(0),
     };
     if !catch_up(&readers, filter, &mut last, &sender).await {
         return;

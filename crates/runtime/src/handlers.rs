@@ -189,7 +189,7 @@ pub(crate) async fn task_of(shared: &Shared, task_id: TaskId) -> Result<TaskView
 
 async fn daemon_status(shared: &Shared) -> Result<DaemonStatus, Problem> {
     let (open_runs, open_questions, generations, unclean) = shared.decider.look(counts).await?;
-    let last_seq = shared.readers.read(rallypoint_store::Reader::last_seq).await?;
+    let last_seq = shared.readers.read(|reader| reader.last_seq()).await?;
     Ok(DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),

@@ -1,39 +1,44 @@
 //! Reading the journal away from the decider.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rallypoint_model::refusal::{Refusal, RefusalCode};
-use rallypoint_store::{Reader, StoreError};
+use rallypoint_store::{JournalReader, ReaderSource, StoreError};
 
 /// Readers kept open for the next use.
 const KEPT: usize = 4;
 
 /// A few read connections, opened when needed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Readers {
-    path: PathBuf,
-    kept: Arc<Mutex<Vec<Reader>>>,
+    source: ReaderSource,
+    kept: Arc<Mutex<Vec<Box<dyn JournalReader>>>>,
+}
+
+impl std::fmt::Debug for Readers {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Readers").field("kept", &self.kept).finish_non_exhaustive()
+    }
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, kept: Arc::default() }
+    pub(crate) fn new(source: ReaderSource) -> Self {
+        Self { source, kept: Arc::default() }
     }
 
     /// Runs a read on a thread that may block.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&dyn JournalReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
         let this = self.clone();
         let done = tokio::task::spawn_blocking(move || {
             let kept = this.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let reader = match kept {
                 Some(reader) => reader,
-                None => Reader::open(&this.path)?,
+                None => (this.source)()?,
             };
-            let answer = read(&reader);
+            let answer = read(&*reader);
             let mut kept = this.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() < KEPT {
                 kept.push(reader);

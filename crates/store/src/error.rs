@@ -28,7 +28,7 @@ pub enum StoreError {
     Full,
     /// The database refused.
     #[error("the database refused: {0}")]
-    Database(#[source] rusqlite::Error),
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A stored row can't be read.
     #[error("a row of `{table}` can't be read: {message}")]
     Row {
@@ -51,7 +51,7 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => Self::Full,
-            _ => Self::Database(error),
+            _ => Self::Database(Box::new(error)),
         }
     }
 }

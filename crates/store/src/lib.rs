@@ -5,6 +5,7 @@
 //! changes is one transaction; nothing of it is told before it is committed.
 //! Readers open the same file read-only.
 
+pub mod backend;
 pub mod error;
 pub mod folder;
 pub mod leftovers;
@@ -21,6 +22,7 @@ use rallypoint_model::event::EventRecord;
 use rallypoint_model::time::Timestamp;
 use rusqlite::Connection;
 
+pub use backend::{JournalReader, JournalStore, ReaderSource};
 pub use error::StoreError;
 pub use folder::FolderLock;
 pub use leftovers::Holdings;
@@ -128,10 +130,5 @@ impl Store {
     /// When a daemon was last known to be up; nothing on a new store.
     pub fn last_alive(&self) -> Result<Option<Timestamp>, StoreError> {
         schema::last_alive(&self.connection)
-    }
-
-    /// A reader on the same file.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
-        Reader::open(&self.path)
     }
 }

@@ -111,7 +111,7 @@ fn a_model_that_is_not_offered_fails_the_run_before_its_prompt() {
     host.finish(&mut world, id);
     assert!(host.prompts.is_empty() && host.told.is_empty());
     assert_eq!(
-        world.last_run(id).reason.as_ref().map(|reason| reason.words()),
+        world.last_run(id).reason.as_ref().map(OutcomeReason::words),
         Some("the model `huge` is not offered; the agent offers: small, big, refused".to_owned())
     );
 }
@@ -124,7 +124,7 @@ fn a_model_that_the_agent_refuses_fails_the_run_before_its_prompt() {
     let id = world.create(wants_model("refused"));
     host.finish(&mut world, id);
     assert!(host.prompts.is_empty());
-    let words = world.last_run(id).reason.as_ref().map(|reason| reason.words()).unwrap();
+    let words = world.last_run(id).reason.as_ref().map(OutcomeReason::words).unwrap();
     assert!(words.contains("does not take") && words.contains("not this"), "{words}");
 }
 
@@ -220,7 +220,7 @@ fn a_way_to_log_in_is_taken_before_the_conversation_is_opened_where_the_agent_na
             (expected.iter().map(|it| (*it).to_owned()).collect(), story.to_owned())
         );
         if wanted == "refused" {
-            let words = world.last_run(id).reason.as_ref().map(|reason| reason.words()).unwrap();
+            let words = world.last_run(id).reason.as_ref().map(OutcomeReason::words).unwrap();
             assert!(words.contains("these ways to log in: by key, by refused"), "{words}");
         }
     }

@@ -16,7 +16,7 @@ use rallypoint_engine::state::State;
 use rallypoint_model::ids::{SessionId, TaskId};
 use rallypoint_model::retention::{DeleteMode, Retention};
 use rallypoint_model::time::Timestamp;
-use rallypoint_store::Reader;
+use rallypoint_store::JournalReader;
 use tokio::sync::mpsc;
 
 use super::{pause_ms, places, remove};
@@ -166,7 +166,7 @@ async fn write(exporting: &Exporting, session_id: SessionId, path: &str) -> bool
     }
 }
 
-fn write_whole(reader: &Reader, session_id: SessionId, root: &Path, path: &str) -> io::Result<()> {
+fn write_whole(reader: &dyn JournalReader, session_id: SessionId, root: &Path, path: &str) -> io::Result<()> {
     let (folder, name) = path.rsplit_once('/').unwrap_or_default();
     let folder = places::make_folder(root, folder)?;
     let temporary = folder.join(format!("{session_id}.jsonl.tmp"));

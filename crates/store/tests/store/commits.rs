@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use rallypoint_model::event::EventRecord;
 use serde_json::Value;
 
+use crate::place::Place;
 use crate::recorded::{busy, documents, replay};
 
-#[test]
-fn a_loaded_state_is_the_one_that_was_committed() {
-    let recorded = busy();
+pub(crate) fn a_loaded_state_is_the_one_that_was_committed<P: Place>() {
+    let recorded = busy::<P>();
     let live = documents(&recorded.world.state);
     let versions = recorded.world.state.versions.clone();
     let (_folder, store, _) = recorded.reopen();
@@ -18,9 +18,8 @@ fn a_loaded_state_is_the_one_that_was_committed() {
     assert_eq!(loaded.versions, versions);
 }
 
-#[test]
-fn words_of_an_open_run_are_rebuilt_from_the_journal() {
-    let (_folder, store, _) = busy().reopen();
+pub(crate) fn words_of_an_open_run_are_rebuilt_from_the_journal<P: Place>() {
+    let (_folder, store, _) = busy::<P>().reopen();
     let state = store.load().expect("a state");
     let open: Vec<(&str, &str)> = state
         .runs
@@ -31,9 +30,8 @@ fn words_of_an_open_run_are_rebuilt_from_the_journal() {
     assert_eq!(open, [("Asking", "Asking"), ("Look\nStill here", "Still here")]);
 }
 
-#[test]
-fn the_journal_is_stored_as_it_was_decided_and_numbered_without_a_hole() {
-    let recorded = busy();
+pub(crate) fn the_journal_is_stored_as_it_was_decided_and_numbered_without_a_hole<P: Place>() {
+    let recorded = busy::<P>();
     let decided: Vec<EventRecord> = recorded.world.journal.clone();
     let (_folder, store, _) = recorded.reopen();
     let stored = store.journal().expect("a journal");
@@ -44,9 +42,8 @@ fn the_journal_is_stored_as_it_was_decided_and_numbered_without_a_hole() {
     assert_eq!(store.last_seq().expect("a number"), *expected.last().expect("some"));
 }
 
-#[test]
-fn a_rebuild_from_the_journal_gives_the_stored_rows() {
-    let (_folder, store, _) = busy().reopen();
+pub(crate) fn a_rebuild_from_the_journal_gives_the_stored_rows<P: Place>() {
+    let (_folder, store, _) = busy::<P>().reopen();
     let state = replay(&store.journal().expect("a journal"));
     let mut rebuilt: BTreeMap<String, Value> = BTreeMap::new();
     let mut put = |table: &str, id: String, doc: Value| {
@@ -88,9 +85,8 @@ fn a_rebuild_from_the_journal_gives_the_stored_rows() {
     assert_eq!(stored, rebuilt);
 }
 
-#[test]
-fn a_full_output_is_kept_under_its_digest_and_an_unknown_digest_is_none() {
-    let recorded = busy();
+pub(crate) fn a_full_output_is_kept_under_its_digest_and_an_unknown_digest_is_none<P: Place>() {
+    let recorded = busy::<P>();
     let results: Vec<_> = recorded.world.state.runs.values().filter_map(|run| run.result.clone()).collect();
     assert!(results.len() >= 4, "{results:?}");
     let reader = recorded.store.borrow().reader().expect("a reader");
@@ -109,9 +105,8 @@ fn a_full_output_is_kept_under_its_digest_and_an_unknown_digest_is_none() {
     assert_eq!(reader.blob(digest).expect("a look"), Some(b"One\nTwolate".to_vec()));
 }
 
-#[test]
-fn a_reader_sees_a_commit_as_soon_as_it_is_made() {
-    let mut recorded = crate::recorded::Recorded::new();
+pub(crate) fn a_reader_sees_a_commit_as_soon_as_it_is_made<P: Place>() {
+    let mut recorded = crate::recorded::Recorded::<P>::new();
     let reader = recorded.store.borrow().reader().expect("a reader");
     let before = reader.last_seq().expect("a number");
     recorded.world.create(crate::world::task(1));

@@ -9,12 +9,13 @@ use rallypoint_model::delivery::SinkAnswer;
 use rallypoint_model::ids::RoomId;
 use uuid::Uuid;
 
+use crate::place::Place;
 use crate::recorded::Recorded;
 use crate::world::{MAIN_ROOM, World, task};
 
 const ROOM: RoomId = RoomId(Uuid::from_u128(0x300));
 
-fn bound() -> Recorded {
+fn bound<P: Place>() -> Recorded<P> {
     let mut recorded = Recorded::new();
     let world = &mut recorded.world;
     world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: true, problem: None });
@@ -44,9 +45,8 @@ fn say(world: &mut World, room_id: RoomId, text: &str) {
     }));
 }
 
-#[test]
-fn deliveries_and_a_reset_room_are_loaded_as_they_were_and_as_the_journal_says() {
-    let mut recorded = bound();
+pub(crate) fn deliveries_and_a_reset_room_are_loaded_as_they_were_and_as_the_journal_says<P: Place>() {
+    let mut recorded = bound::<P>();
     let world = &mut recorded.world;
     world.ok(Command::CreateTask(CreateTask { room_id: Some(ROOM), ..task(1) }));
     let first = world.state.open_deliveries().next().expect("an acknowledgement").clone();
@@ -66,9 +66,8 @@ fn deliveries_and_a_reset_room_are_loaded_as_they_were_and_as_the_journal_says()
     assert_eq!((replayed.deliveries, replayed.rooms), (loaded.deliveries, loaded.rooms));
 }
 
-#[test]
-fn messages_are_found_by_their_words_newest_first_and_wildcards_are_plain_letters() {
-    let mut recorded = bound();
+pub(crate) fn messages_are_found_by_their_words_newest_first_and_wildcards_are_plain_letters<P: Place>() {
+    let mut recorded = bound::<P>();
     for text in ["The Plan", "100% of the plan", "a_b", "nothing"] {
         say(&mut recorded.world, MAIN_ROOM, text);
     }

@@ -10,6 +10,7 @@
 #[path = "../../../engine/tests/engine/answers.rs"]
 mod answers;
 mod commits;
+mod conformance;
 mod deliveries;
 mod faults;
 #[path = "../../../engine/tests/engine/host.rs"]
@@ -17,8 +18,10 @@ mod faults;
 mod host;
 mod opening;
 mod pages;
+mod place;
 mod purge;
 mod recorded;
+mod sqlite;
 #[path = "../../../engine/tests/engine/world.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
 mod world;

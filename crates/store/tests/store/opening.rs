@@ -1,5 +1,7 @@
 //! One writer, rising terms, and databases of other programs.
 
+use crate::place::{Place, SqliteFolder};
+use rallypoint_model::time::Timestamp;
 use rallypoint_store::schema::SCHEMA_VERSION;
 use rallypoint_store::{DATABASE_FILE, KeyEnforcement, Reader, Store, StoreError};
 
@@ -20,22 +22,21 @@ fn a_second_writer_is_refused_while_the_first_lives() {
     assert!(open(&folder).is_ok());
 }
 
-#[test]
-fn the_term_rises_with_every_opening_and_a_refused_one_does_not_count() {
-    let folder = tempfile::tempdir().expect("a folder");
+pub(crate) fn the_term_rises_with_every_opening_and_a_refused_one_does_not_count<P: Place>() {
+    let place = P::empty();
     let mut terms = Vec::new();
     for _ in 0..3 {
-        let store = open(&folder).expect("a store");
-        assert!(open(&folder).is_err());
+        let store = place.open(KeyEnforcement::Unique).expect("a store");
+        assert!(matches!(place.open(KeyEnforcement::Unique), Err(StoreError::Locked { .. })));
         terms.push(store.epoch());
     }
     assert_eq!(terms, [1, 2, 3]);
 }
 
-#[test]
-fn a_new_store_is_empty() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = open(&folder).expect("a store");
+pub(crate) fn a_new_store_is_empty<P: Place>() {
+    let store = P::empty();
+    let store = store.open(KeyEnforcement::Unique).expect("a store");
+    assert_eq!(store.last_alive().expect("a look"), None);
     assert_eq!(store.load().expect("a state"), rallypoint_engine::state::State::default());
     assert_eq!(store.journal().expect("a journal"), []);
     assert_eq!(store.last_seq().expect("a number"), 0);
@@ -80,10 +81,21 @@ fn a_reader_makes_no_database_where_there_is_none() {
 
 #[test]
 fn a_row_that_can_not_be_read_is_named_with_its_table() {
-    let recorded = crate::recorded::busy();
-    let path = recorded.folder.path().join(DATABASE_FILE);
+    let recorded = crate::recorded::busy::<SqliteFolder>();
+    let path = recorded.place.0.path().join(DATABASE_FILE);
     let connection = rusqlite::Connection::open(&path).expect("a database");
     connection.execute("UPDATE tasks SET doc = '{}'", []).expect("a change");
     let loaded = recorded.store.borrow().load();
     assert!(matches!(&loaded, Err(StoreError::Row { table: "tasks", .. })), "{loaded:?}");
+}
+
+pub(crate) fn when_a_daemon_was_up_is_kept_over_openings<P: Place>() {
+    let place = P::empty();
+    let store = place.open(KeyEnforcement::Unique).expect("a store");
+    for now in [70, 90] {
+        store.note_alive(Timestamp(now)).expect("a note");
+    }
+    drop(store);
+    let store = place.open(KeyEnforcement::Unique).expect("a store");
+    assert_eq!(store.last_alive().expect("a look"), Some(Timestamp(90)));
 }

@@ -4,14 +4,14 @@ use rallypoint_model::ids::{RoomId, TaskId};
 use rallypoint_store::query::EventFilter;
 use uuid::Uuid;
 
+use crate::place::Place;
 use crate::recorded::busy;
 use crate::world::MAIN_ROOM;
 
 const ADA: TaskId = TaskId(Uuid::from_u128(0x101));
 
-#[test]
-fn events_are_paged_by_task_and_room_after_a_number() {
-    let recorded = busy();
+pub(crate) fn events_are_paged_by_task_and_room_after_a_number<P: Place>() {
+    let recorded = busy::<P>();
     let reader = recorded.store.borrow().reader().expect("a reader");
     let filters = [
         EventFilter::default(),
@@ -43,9 +43,8 @@ fn events_are_paged_by_task_and_room_after_a_number() {
     }
 }
 
-#[test]
-fn messages_of_a_room_are_paged_backwards_without_a_gap() {
-    let recorded = busy();
+pub(crate) fn messages_of_a_room_are_paged_backwards_without_a_gap<P: Place>() {
+    let recorded = busy::<P>();
     let reader = recorded.store.borrow().reader().expect("a reader");
     let posted: Vec<_> = recorded.world.messages().into_iter().cloned().collect();
     for task_id in [None, Some(ADA)] {

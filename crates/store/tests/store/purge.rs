@@ -7,10 +7,11 @@ use rallypoint_model::command::Command;
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::retention::DeleteMode;
 use rallypoint_model::task::EvidenceResult;
-use rallypoint_store::{DATABASE_FILE, KeyEnforcement, Store};
+use rallypoint_store::{DATABASE_FILE, JournalStore, KeyEnforcement, Store};
 use serde_json::Value;
 
 use crate::host::{Host, Verb};
+use crate::place::{Place, SqliteFolder};
 use crate::recorded::{Recorded, documents, replay};
 use crate::world::{agent, task};
 
@@ -21,7 +22,7 @@ const LONG: &str = concat!(
 );
 
 /// One task whose every text holds the word, and another that does not.
-fn worked() -> (Recorded, TaskId) {
+fn worked<P: Place>() -> (Recorded<P>, TaskId) {
     let mut recorded = Recorded::new();
     let world = &mut recorded.world;
     let report = "xyzzy-plugh\n```json\n{\"diffSummary\":\"xyzzy-plugh\",\"filesChanged\":[\"xyzzy-plugh\"],\"testResults\":[],\"acceptanceCriteriaStatus\":[],\"residualRisks\":[]}\n```";
@@ -58,14 +59,14 @@ fn found(folder: &Path) -> usize {
     count
 }
 
-fn purge(recorded: &mut Recorded, id: TaskId) {
+fn purge<P>(recorded: &mut Recorded<P>, id: TaskId) {
     recorded.world.ok(Command::DeleteTask { task_id: id, mode: DeleteMode::Purge, by: "kim".to_owned() });
 }
 
 #[test]
 fn no_word_of_a_purged_task_is_left_in_the_files() {
-    let (mut recorded, id) = worked();
-    let folder = recorded.folder.path().to_owned();
+    let (mut recorded, id) = worked::<SqliteFolder>();
+    let folder = recorded.place.0.path().to_owned();
     assert!(found(&folder) > 20, "the test looks for nothing");
     let before = recorded.store.borrow().journal().expect("a journal");
     purge(&mut recorded, id);
@@ -84,9 +85,8 @@ fn no_word_of_a_purged_task_is_left_in_the_files() {
     assert!(messages.len() > 3 && messages.iter().all(|(_, message)| message.text.is_empty()));
 }
 
-#[test]
-fn what_is_left_is_loaded_as_it_was_and_the_journal_gives_the_stored_rows() {
-    let (mut recorded, id) = worked();
+pub(crate) fn what_is_left_is_loaded_as_it_was_and_the_journal_gives_the_stored_rows<P: Place>() {
+    let (mut recorded, id) = worked::<P>();
     purge(&mut recorded, id);
     recorded.store.borrow_mut().rewrite().expect("a new file");
     let live = documents(&recorded.world.state);
@@ -101,9 +101,8 @@ fn what_is_left_is_loaded_as_it_was_and_the_journal_gives_the_stored_rows() {
     assert!(live.to_string().contains("Fix the test"), "the other task keeps its words");
 }
 
-#[test]
-fn outputs_of_a_purged_task_are_gone_and_those_of_another_stay() {
-    let (mut recorded, id) = worked();
+pub(crate) fn outputs_of_a_purged_task_are_gone_and_those_of_another_stay<P: Place>() {
+    let (mut recorded, id) = worked::<P>();
     let digests: BTreeMap<String, bool> = recorded
         .world
         .state
@@ -121,9 +120,9 @@ fn outputs_of_a_purged_task_are_gone_and_those_of_another_stay() {
 
 #[test]
 fn a_program_that_dies_before_the_file_is_new_makes_it_new_at_its_next_start() {
-    let (mut recorded, id) = worked();
+    let (mut recorded, id) = worked::<SqliteFolder>();
     purge(&mut recorded, id);
-    let folder = recorded.folder.path().to_owned();
+    let folder = recorded.place.0.path().to_owned();
     assert!(found(&folder) > 0, "old pages are expected to hold it still");
     assert!(recorded.store.borrow().reader().expect("a reader").holdings().expect("a look").rewrite_due);
     let (_folder, store, _) = recorded.reopen();
@@ -131,10 +130,9 @@ fn a_program_that_dies_before_the_file_is_new_makes_it_new_at_its_next_start() {
     assert!(!store.reader().expect("a reader").holdings().expect("a look").rewrite_due);
 }
 
-#[test]
-fn a_preserved_task_keeps_every_row() {
-    let (mut recorded, id) = worked();
-    let rows = |recorded: &Recorded| {
+pub(crate) fn a_preserved_task_keeps_every_row<P: Place>() {
+    let (mut recorded, id) = worked::<P>();
+    let rows = |recorded: &Recorded<P>| {
         let text =
             serde_json::to_string(&recorded.store.borrow().journal().expect("a journal")).expect("text");
         text.matches(SECRET).count()
@@ -144,9 +142,8 @@ fn a_preserved_task_keeps_every_row() {
     assert_eq!(rows(&recorded), before);
 }
 
-#[test]
-fn events_of_a_session_are_its_own_in_order() {
-    let (recorded, id) = worked();
+pub(crate) fn events_of_a_session_are_its_own_in_order<P: Place>() {
+    let (recorded, id) = worked::<P>();
     let session = recorded.world.session(id);
     let reader = recorded.store.borrow().reader().expect("a reader");
     let mut all = Vec::new();
@@ -170,9 +167,8 @@ fn events_of_a_session_are_its_own_in_order() {
     assert_eq!(all, expected);
 }
 
-#[test]
-fn failed_removals_are_kept_over_a_restart_until_they_are_settled() {
-    let mut recorded = Recorded::new();
+pub(crate) fn failed_removals_are_kept_over_a_restart_until_they_are_settled<P: Place>() {
+    let mut recorded = Recorded::<P>::new();
     let failed = |path: &str| Command::DeleteFailed {
         path: path.to_owned(),
         reason: "is a folder".to_owned(),
@@ -192,19 +188,19 @@ fn failed_removals_are_kept_over_a_restart_until_they_are_settled() {
 
 #[test]
 fn a_database_of_the_version_before_is_brought_forward() {
-    let (recorded, id) = worked();
+    let (recorded, id) = worked::<SqliteFolder>();
     let live = documents(&recorded.world.state);
-    let folder = recorded.folder.path().to_owned();
+    let folder = recorded.place.0.path().to_owned();
     {
         let connection = rusqlite::Connection::open(folder.join(DATABASE_FILE)).expect("a database");
         connection
             .execute_batch("DROP TABLE deliveries; DROP TABLE failed_deletes; DROP INDEX events_session; PRAGMA user_version = 1;")
             .expect("an old database");
     }
-    let Recorded { folder, store, mut world } = recorded;
+    let Recorded { place, store, mut world } = recorded;
     world.on_commit = None;
     drop(store);
-    let store = Store::open(folder.path(), KeyEnforcement::Unique).expect("a store");
+    let store = Store::open(place.0.path(), KeyEnforcement::Unique).expect("a store");
     assert_eq!(documents(&store.load().expect("a state")), live);
     let holdings = store.reader().expect("a reader").holdings().expect("a look");
     assert_eq!(holdings.failed_deletes, []);

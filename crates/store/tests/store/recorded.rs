@@ -9,25 +9,25 @@ use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
 use rallypoint_model::task::EvidenceResult;
-use rallypoint_store::{KeyEnforcement, Store};
+use rallypoint_store::{JournalStore, KeyEnforcement};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::host::{Host, Verb};
+use crate::place::Place;
 use crate::world::{World, agent, task};
 
-/// A store in a folder of its own, and the world that writes to it.
-pub(crate) struct Recorded {
-    pub(crate) folder: TempDir,
-    pub(crate) store: Rc<RefCell<Store>>,
+/// A store in a place of its own, and the world that writes to it.
+pub(crate) struct Recorded<P> {
+    pub(crate) place: P,
+    pub(crate) store: Rc<RefCell<Box<dyn JournalStore>>>,
     pub(crate) world: World,
 }
 
-impl Recorded {
+impl<P: Place> Recorded<P> {
     /// A world that was opened and stored.
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(folder.path(), KeyEnforcement::Unique).expect("a store");
+        let place = P::empty();
+        let store = place.open(KeyEnforcement::Unique).expect("a store");
         let store = Rc::new(RefCell::new(store));
         let mut world = World::unopened(Limits::default());
         let writer = Rc::clone(&store);
@@ -35,22 +35,22 @@ impl Recorded {
             writer.borrow_mut().commit(changes, state).expect("a commit");
         }));
         world.open();
-        Self { folder, store, world }
+        Self { place, store, world }
     }
 
     /// Closes the store and opens it again.
-    pub(crate) fn reopen(self) -> (TempDir, Store, World) {
-        let Self { folder, store, mut world } = self;
+    pub(crate) fn reopen(self) -> (P, Box<dyn JournalStore>, World) {
+        let Self { place, store, mut world } = self;
         world.on_commit = None;
         drop(store);
-        let store = Store::open(folder.path(), KeyEnforcement::Unique).expect("a store");
-        (folder, store, world)
+        let store = place.open(KeyEnforcement::Unique).expect("a store");
+        (place, store, world)
     }
 }
 
 /// Words, tools, a permission, a question, a corrective round, a late word, a
 /// lost process, and one run that still speaks.
-pub(crate) fn busy() -> Recorded {
+pub(crate) fn busy<P: Place>() -> Recorded<P> {
     const BLOCKED: &str = "```json\n{\"status\":\"blocked\",\"reason\":\"Which?\",\"diffSummary\":\"\",\"filesChanged\":[],\"testResults\":[],\"acceptanceCriteriaStatus\":[],\"residualRisks\":[]}\n```";
     let mut recorded = Recorded::new();
     let world = &mut recorded.world;

@@ -80,14 +80,15 @@ impl Fleet {
         process.spool.push((AgentItem::InputAccepted { seq }, process.frames));
         match input {
             AgentInput::Initialize => {
-                process.reply(AgentItem::Initialized { agent: "agent 1.0".to_owned(), capabilities: loads() })
+                process
+                    .reply(AgentItem::Initialized { agent: "agent 1.0".to_owned(), capabilities: loads() });
             }
             AgentInput::NewSession { .. } => process.reply(AgentItem::SessionOpened {
                 agent_session_id: format!("conversation of {id}"),
                 raw: serde_json::Value::Null,
             }),
             AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => {
-                process.reply(AgentItem::SessionLoaded { seq, frame: 0 })
+                process.reply(AgentItem::SessionLoaded { seq, frame: 0 });
             }
             AgentInput::Authenticate { .. }
             | AgentInput::SetConfigOption { .. }
@@ -104,7 +105,7 @@ impl Fleet {
                 process.acts = [Act::Stop("cancelled")].into();
             }
             AgentInput::AnswerPermission { .. } | AgentInput::AnswerElicitation { .. } => {
-                process.waits = false
+                process.waits = false;
             }
             AgentInput::Cancel { .. }
             | AgentInput::RefuseMethod { .. }
