@@ -378,14 +378,7 @@ impl Worker {
 }
 
 fn is_sync_failure(error: &StoreError) -> bool {
-    const IOERR_FSYNC: i32 = 1034;
-    const IOERR_DIR_FSYNC: i32 = 1290;
-    match error {
-        StoreError::Database(rusqlite) => rusqlite
-            .sqlite_error()
-            .is_some_and(|code| code.extended_code == IOERR_FSYNC || code.extended_code == IOERR_DIR_FSYNC),
-        _ => false,
-    }
+    matches!(error, StoreError::Unsynced(_))
 }
 
 fn store_refusal(error: &StoreError) -> Refusal {

@@ -26,6 +26,9 @@ pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full")]
     Full,
+    /// The disk did not take what was to be kept. Nobody can tell what of it is there, so the program has to end.
+    #[error("the disk failed to keep what was written: {0}")]
+    Unsynced(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database refused.
     #[error("the database refused: {0}")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -49,8 +52,12 @@ pub enum StoreError {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Self::Full,
+        /// Extended codes of SQLite for a failed `fsync` of a file or of a folder.
+        const FSYNC_FAILED: [i32; 2] = [1034, 1290];
+        let code = error.sqlite_error();
+        match code.map(|code| (code.code, code.extended_code)) {
+            Some((rusqlite::ErrorCode::DiskFull, _)) => Self::Full,
+            Some((_, code)) if FSYNC_FAILED.contains(&code) => Self::Unsynced(Box::new(error)),
             _ => Self::Database(Box::new(error)),
         }
     }

@@ -80,7 +80,7 @@ pub(crate) struct SpawnArguments {
     /// How it takes what is said to it in a turn: steer, followup, collect or interrupt [default: collect]
     #[arg(long, value_name = "MODE", requires = "conversation", hide_possible_values = true,
         value_parser = PossibleValuesParser::new(MailMode::ALL.map(MailMode::as_str)))]
-    mode: Option<String>,
+    mail_mode: Option<String>,
     /// Its own part of the goal [default: the whole goal]
     #[arg(long = "task", value_name = "TEXT")]
     pub(crate) text: Option<String>,
@@ -103,7 +103,7 @@ pub(crate) struct SpawnArguments {
 impl SpawnArguments {
     /// How it talks, when it does.
     pub(crate) fn conversation(&self) -> Option<Conversation> {
-        let named = self.mode.as_deref();
+        let named = self.mail_mode.as_deref();
         let mode = MailMode::ALL.into_iter().find(|mode| Some(mode.as_str()) == named).unwrap_or_default();
         self.conversation.then_some(Conversation { siblings: self.siblings, mode })
     }

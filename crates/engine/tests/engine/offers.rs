@@ -9,6 +9,7 @@ use rallypoint_model::command::{AgentService, Command, CreateTask};
 use rallypoint_model::ids::SessionId;
 use rallypoint_model::question::{Answer, AskField, AskForm, QuestionStatus};
 use rallypoint_model::refusal::RefusalCode;
+use rallypoint_model::run::OutcomeReason;
 
 use crate::answers::{LATER, loads, told};
 use crate::host::{Host, OnCancel, Verb, report};
@@ -241,7 +242,7 @@ fn files_are_served_only_to_those_that_need_it_and_written_only_where_that_is_le
             vec![
                 "fs/read_text_file /srv/example/a None".to_owned(),
                 format!("fs/write_text_file {inside} None"),
-                "fs/write_text_file /etc/x Some(\"writing `/etc/x` is not let through without being asked for\")"
+                "fs/write_text_file /etc/x Some(\"`/etc/x` is not let through: `standard`: edit outside the work folder, or without a path\")"
                     .to_owned(),
             ],
         ),

@@ -182,7 +182,7 @@ fn a_room_is_made_with_a_title_and_a_task_names_one_that_is_there() {
     assert_eq!(make(RoomKind::Worktree, " "), Err(RefusalCode::Invalid));
     assert_eq!(make(RoomKind::Main, "x"), Err(RefusalCode::Invalid));
     assert_eq!(make(RoomKind::Channel, "x"), Err(RefusalCode::Invalid));
-    assert_eq!(make(RoomKind::Worktree, "peers"), Ok(Outcome::Done));
+    assert_eq!(make(RoomKind::Worktree, "peers"), Ok(Outcome::Room { room_id: PEERS }));
     assert_eq!(make(RoomKind::Worktree, "again"), Err(RefusalCode::Conflict));
     let mut create = task(1);
     create.worktree_room_id = Some(RoomId(Uuid::from_u128(0xb2)));
