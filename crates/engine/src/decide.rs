@@ -189,6 +189,7 @@ impl Deciding<'_, '_> {
             Command::GenerationCleaned { generation_id, swept, left } => {
                 Ok(self.generation_cleaned(*generation_id, *swept, *left))
             }
+            Command::SpoolUnreadable { generation_id, why } => Ok(self.spool_unreadable(*generation_id, why)),
             Command::Verified { task_id, round, evidence } => Ok(self.verified(*task_id, *round, evidence)),
             Command::ArchiveTask { task_id, by } => self.archive_task(*task_id, by),
             Command::UnarchiveTask { task_id, by } => self.unarchive_task(*task_id, by),

@@ -410,6 +410,13 @@ pub enum Command {
         /// Processes that could not be ended.
         left: u32,
     },
+    /// The spool of a generation can't be read on, for now or for good.
+    SpoolUnreadable {
+        /// Which.
+        generation_id: GenerationId,
+        /// What is wrong.
+        why: String,
+    },
     /// The checks of a round were run.
     Verified {
         /// Which task.

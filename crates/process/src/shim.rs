@@ -25,7 +25,7 @@ use std::time::Duration;
 use crate::fault_point;
 use crate::shim::server::Server;
 pub(crate) use crate::shim::setup::{LOCK_FILE, REVOKED_FILE, SOCKET_FILE};
-use crate::spool::SEGMENT_BYTES_DEFAULT;
+use crate::spool::{FORMAT_VERSION, SEGMENT_BYTES_DEFAULT};
 
 /// Milliseconds the shim waits for `start`; for tests.
 pub const START_WAIT_VARIABLE: &str = "RALLY_SHIM_START_MS";
@@ -33,6 +33,8 @@ pub const START_WAIT_VARIABLE: &str = "RALLY_SHIM_START_MS";
 pub const GRACE_VARIABLE: &str = "RALLY_SHIM_GRACE_MS";
 /// Bytes of one spool segment; for tests.
 pub const SEGMENT_BYTES_VARIABLE: &str = "RALLY_SHIM_SEGMENT_BYTES";
+/// Spool format that the shim writes, as a program of another version would; for tests.
+pub const SPOOL_VERSION_VARIABLE: &str = "RALLY_SHIM_SPOOL_VERSION";
 /// Safeguards of the shim that are left out, by their names with commas between; for tests.
 pub const FAULT_VARIABLE: &str = "RALLY_SHIM_FAULT";
 
@@ -44,6 +46,7 @@ pub(crate) struct ShimOptions {
     /// What an agent gets for an orderly end at a limit.
     pub(crate) grace: Duration,
     pub(crate) segment_bytes: u64,
+    pub(crate) spool_version: u32,
     /// `no-epoch-check`: a daemon with an older epoch is let in.
     pub(crate) no_epoch_check: bool,
     /// `no-input-seq`: input with a number that was taken before is taken again.
@@ -61,6 +64,10 @@ impl ShimOptions {
             start_wait: Duration::from_millis(number(START_WAIT_VARIABLE).unwrap_or(10_000)),
             grace: Duration::from_millis(number(GRACE_VARIABLE).unwrap_or(5_000)),
             segment_bytes: number(SEGMENT_BYTES_VARIABLE).unwrap_or(SEGMENT_BYTES_DEFAULT),
+            spool_version: number(SPOOL_VERSION_VARIABLE)
+                .filter(|_| cfg!(debug_assertions))
+                .and_then(|version| u32::try_from(version).ok())
+                .unwrap_or(FORMAT_VERSION),
             no_epoch_check: fault("no-epoch-check"),
             no_input_seq: fault("no-input-seq"),
         }

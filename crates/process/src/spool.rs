@@ -15,7 +15,7 @@ mod writer;
 use std::io;
 use std::path::PathBuf;
 
-pub use crate::spool::format::{FORMAT_VERSION, OUTPUT_MAX_BYTES, RecordKind};
+pub use crate::spool::format::{FORMAT_VERSION, OLDEST_READABLE_VERSION, OUTPUT_MAX_BYTES, RecordKind};
 pub use crate::spool::reader::{SpoolReader, SpoolRecord};
 pub use crate::spool::segments::{remove_segments_before, spool_end, unread_bytes};
 pub use crate::spool::writer::{SEGMENT_BYTES_DEFAULT, SpoolWriter};
@@ -29,7 +29,11 @@ pub enum SpoolError {
     #[error("the spool is damaged at byte {position}: {reason}")]
     Corrupt { position: u64, reason: &'static str },
     /// Written by another version of this program.
-    #[error("the spool segment at byte {position} has format {version}, this program reads {FORMAT_VERSION}")]
+    #[error(
+        "the spool segment at byte {position} has format {version} and was written by {} program; this one reads \
+         formats {OLDEST_READABLE_VERSION} to {FORMAT_VERSION}",
+        if *version > FORMAT_VERSION { "a newer" } else { "a much older" }
+    )]
     UnsupportedVersion { position: u64, version: u32 },
     /// The position lies in a segment that is gone.
     #[error("byte {position} of the spool is gone; the oldest that is left is {oldest:?}")]

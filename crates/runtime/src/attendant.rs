@@ -483,6 +483,10 @@ struct Reading {
     id: GenerationId,
     folder: PathBuf,
     reader: Result<SpoolReader, SpoolError>,
+    /// What was last told to be wrong with the spool.
+    told: Option<String>,
+    /// What is wrong with it now.
+    problem: Option<String>,
     items: SpoolItems,
     stored: SpoolCursor,
 }
@@ -513,6 +517,8 @@ impl Reading {
             id: attendance.generation_id,
             folder: folder.to_owned(),
             reader: SpoolReader::open(folder, cursor.record),
+            told: None,
+            problem: None,
             items: SpoolItems::new(cursor, peer, shared.limits.line_bytes),
             stored: cursor,
         }
@@ -522,6 +528,7 @@ impl Reading {
     async fn pump(&mut self, shared: &Attending) -> bool {
         loop {
             let more = self.read_some();
+            self.tell_problem(shared).await;
             let redactor = shared.redactor.current();
             while let Some(report) = self.items.ready(Instant::now(), &redactor) {
                 if !self.report(shared, report).await {
@@ -555,12 +562,24 @@ impl Reading {
         }
     }
 
+    /// Says once what is wrong with the spool: a run whose agent can't be heard must not only look busy.
+    async fn tell_problem(&mut self, shared: &Attending) {
+        let Some(why) = self.problem.take().filter(|why| self.told.as_ref() != Some(why)) else { return };
+        tracing::error!(why, generation = %self.id, "the spool can't be read on");
+        self.told = Some(why.clone());
+        submit(shared, Command::SpoolUnreadable { generation_id: self.id, why }).await;
+    }
+
     fn read_some(&mut self) -> bool {
         if self.reader.is_err() {
             self.reader = SpoolReader::open(&self.folder, self.stored.record);
         }
-        let Ok(reader) = &mut self.reader else {
-            return false;
+        let reader = match &mut self.reader {
+            Ok(reader) => reader,
+            Err(error) => {
+                self.problem = unreadable(error);
+                return false;
+            }
         };
         let now = Instant::now();
         for _ in 0..RECORDS_AT_ONCE {
@@ -568,7 +587,7 @@ impl Reading {
                 Ok(Some(record)) => self.items.take(&record, now),
                 Ok(None) => return false,
                 Err(error) => {
-                    tracing::warn!(%error, generation = %self.id, "the spool can't be read on");
+                    self.problem = unreadable(&error);
                     return false;
                 }
             }
@@ -589,6 +608,17 @@ impl Reading {
             tracing::debug!(%error, "an understood spool segment can't be removed yet");
         }
         true
+    }
+}
+
+/// What is wrong with the bytes of a spool. Anything else, such as a file that is not there yet, passes by itself.
+fn unreadable(error: &SpoolError) -> Option<String> {
+    match error {
+        SpoolError::UnsupportedVersion { .. } | SpoolError::Corrupt { .. } => Some(error.to_string()),
+        other => {
+            tracing::debug!(error = %other, "the spool can't be read on yet");
+            None
+        }
     }
 }
 

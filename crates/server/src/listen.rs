@@ -4,7 +4,7 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,13 +54,32 @@ impl Listener for OwnUserListener {
 
 /// Removes the socket file at the end, while the daemon still holds the folder's lock.
 #[derive(Debug)]
-pub(crate) struct SocketFile(PathBuf);
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode: at the same path there may be one of another daemon by then, in a folder that was removed and
+    /// made again.
+    identity: Option<(u64, u64)>,
+}
+
+impl SocketFile {
+    fn of(path: PathBuf) -> Self {
+        let identity = identity_of(&path);
+        Self { path, identity }
+    }
+}
+
+fn identity_of(path: &Path) -> Option<(u64, u64)> {
+    path.symlink_metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        match std::fs::remove_file(&self.0) {
+        if identity_of(&self.path) != self.identity {
+            return;
+        }
+        match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!("the socket `{}` was not removed: {error}", self.0.display());
+                tracing::warn!("the socket `{}` was not removed: {error}", self.path.display());
             }
             _ => {}
         }
@@ -72,7 +91,7 @@ pub(crate) fn socket(data_folder: &Path) -> Result<(OwnUserListener, SocketFile)
     let path = data_folder.join(SOCKET_NAME);
     let listener = bind(data_folder).map_err(|source| ServeError::Socket { path: path.clone(), source })?;
     let uid = rustix::process::geteuid().as_raw();
-    Ok((OwnUserListener { listener, uid }, SocketFile(path)))
+    Ok((OwnUserListener { listener, uid }, SocketFile::of(path)))
 }
 
 /// A socket's path may have 107 bytes, a folder's many more, so it is named relative to the opened folder.
@@ -94,4 +113,21 @@ pub(crate) async fn tcp(address: SocketAddr) -> Result<TcpListener, ServeError> 
         return Err(ServeError::NotLoopback { address });
     }
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_a_daemon_leaves_the_socket_of_the_one_that_came_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SOCKET_NAME);
+        let (_listener, first) = socket(folder.path()).unwrap();
+        let (_other, second) = socket(folder.path()).unwrap();
+        drop(first);
+        assert!(path.exists(), "it was the other's");
+        drop(second);
+        assert!(!path.exists());
+    }
 }

@@ -179,6 +179,9 @@ impl Narrator {
             Event::TaskResultsRemoved { digests, .. } => {
                 line("task", format!("{} full outputs were removed, their time is over", digests.len()))
             }
+            Event::GenerationNoted { note, detail, .. } if note == "spool_unreadable" => {
+                line("rally", format!("can't read on what its agent says, which is kept: {detail}"))
+            }
             Event::MessagePosted { message, .. } => self.message(at, message),
             Event::DeliveryMoved(moved) => match words::delivery(moved) {
                 Some(text) => line("channel", text),

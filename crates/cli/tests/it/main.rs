@@ -14,6 +14,7 @@ mod channels;
 mod conversations;
 mod demo;
 mod disk;
+mod folders;
 mod help;
 mod modern;
 mod outcomes;

@@ -201,6 +201,19 @@ impl Deciding<'_, '_> {
         }
     }
 
+    /// What an agent says is kept and can't be understood by this program. Its run goes on: a newer program can read it.
+    pub(crate) fn spool_unreadable(&mut self, generation_id: GenerationId, why: &str) -> Outcome {
+        if !self.state.generations.get(&generation_id).is_some_and(crate::state::Generation::is_live) {
+            return Outcome::Stale;
+        }
+        let note = "spool_unreadable".to_owned();
+        self.emit_for_generation(
+            generation_id,
+            Event::GenerationNoted { generation_id, note, count: 1, detail: why.to_owned() },
+        );
+        Outcome::Done
+    }
+
     /// The process of a session that was started last.
     fn last_generation(&self, session_id: rallypoint_model::ids::SessionId) -> Option<GenerationId> {
         let of_session =

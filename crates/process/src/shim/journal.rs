@@ -23,9 +23,14 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn open(folder: &Path, segment_bytes: u64, max_bytes: u64) -> Result<Self, SpoolError> {
+    pub(super) fn open(
+        folder: &Path,
+        segment_bytes: u64,
+        max_bytes: u64,
+        version: u32,
+    ) -> Result<Self, SpoolError> {
         Ok(Journal {
-            writer: SpoolWriter::open(folder, segment_bytes)?,
+            writer: SpoolWriter::open_as(folder, segment_bytes, version)?,
             // Space comes back by whole segments only, and never the newest: below two of them, a spool that is full
             // once would stay full for ever.
             max_bytes: max_bytes.max(segment_bytes.saturating_mul(2)),
@@ -106,7 +111,7 @@ mod tests {
         let root = TempDir::new().unwrap();
         let (folder, away) = (root.path().join("here"), root.path().join("away"));
         fs::create_dir(&folder).unwrap();
-        let mut journal = Journal::open(&folder, 100, u64::MAX).unwrap();
+        let mut journal = Journal::open(&folder, 100, u64::MAX, crate::spool::FORMAT_VERSION).unwrap();
         journal.record(RecordKind::Out, &[b'a'; 60]);
         assert!(!journal.is_stalled());
         // A new segment cannot be made in a folder that is not there, just as on a full disk.

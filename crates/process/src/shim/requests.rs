@@ -89,7 +89,12 @@ impl Server {
             Err(error) => return malformed(&error),
         };
         let max_bytes = or_default(spec.spool_max_bytes, SPOOL_MAX_BYTES_DEFAULT);
-        let mut journal = match Journal::open(Path::new("."), self.options.segment_bytes, max_bytes) {
+        let mut journal = match Journal::open(
+            Path::new("."),
+            self.options.segment_bytes,
+            max_bytes,
+            self.options.spool_version,
+        ) {
             Ok(journal) => journal,
             Err(error) => return self.start_failed(StartFailure::Other, error.to_string()),
         };

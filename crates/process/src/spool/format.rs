@@ -9,6 +9,10 @@ use crate::wire::INPUT_MAX_BYTES;
 /// The version in every segment's header.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The oldest version that is read. Agents outlive the program that started them, so the version before the newest
+/// stays readable.
+pub const OLDEST_READABLE_VERSION: u32 = 1;
+
 /// The longest `Out` or `Err` record: one read of the shim's fixed buffer.
 pub const OUTPUT_MAX_BYTES: usize = 64 * 1024;
 
@@ -121,9 +125,9 @@ pub(super) fn encode_record_header(
     header
 }
 
-pub(super) fn encode_segment_header() -> [u8; SEGMENT_HEADER_BYTES] {
+pub(super) fn encode_segment_header(version: u32) -> [u8; SEGMENT_HEADER_BYTES] {
     let mut header = [0; SEGMENT_HEADER_BYTES];
-    for (slot, byte) in header.iter_mut().zip(MAGIC.into_iter().chain(FORMAT_VERSION.to_le_bytes())) {
+    for (slot, byte) in header.iter_mut().zip(MAGIC.into_iter().chain(version.to_le_bytes())) {
         *slot = byte;
     }
     header

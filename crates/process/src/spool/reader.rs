@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::spool::SpoolError;
 use crate::spool::format::{
-    FORMAT_VERSION, RECORD_HEADER_BYTES, RECORD_MAX_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES,
-    decode_segment_header,
+    FORMAT_VERSION, OLDEST_READABLE_VERSION, RECORD_HEADER_BYTES, RECORD_MAX_BYTES, RecordHeader, RecordKind,
+    SEGMENT_HEADER_BYTES, decode_segment_header,
 };
 use crate::spool::segments::{list_segments, segment_path};
 
@@ -124,7 +124,7 @@ impl SpoolReader {
             Err(error) => return Err(failed(error)),
         }
         match decode_segment_header(&header) {
-            Some(FORMAT_VERSION) => {}
+            Some(version) if (OLDEST_READABLE_VERSION..=FORMAT_VERSION).contains(&version) => {}
             Some(version) => {
                 return Err(SpoolError::UnsupportedVersion { position: start, version });
             }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::spool::SpoolError;
 use crate::spool::format::{
-    RECORD_HEADER_BYTES, RECORD_MAX_BYTES, RecordKind, SEGMENT_HEADER_BYTES, encode_record_header,
-    encode_segment_header,
+    FORMAT_VERSION, RECORD_HEADER_BYTES, RECORD_MAX_BYTES, RecordKind, SEGMENT_HEADER_BYTES,
+    encode_record_header, encode_segment_header,
 };
 use crate::spool::reader::SpoolReader;
 use crate::spool::segments::{list_segments, segment_path};
@@ -21,6 +21,7 @@ pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 pub struct SpoolWriter {
     folder: PathBuf,
     segment_bytes: u64,
+    version: u32,
     file: File,
     segment_start: u64,
     /// Bytes of the current segment that are whole; anything after them in the file is a failed attempt.
@@ -39,12 +40,18 @@ enum Torn {
 impl SpoolWriter {
     /// Opens the spool of a folder, or starts one. A torn record at its end is cut off; damage before it is an error.
     pub fn open(folder: &Path, segment_bytes: u64) -> Result<Self, SpoolError> {
+        Self::open_as(folder, segment_bytes, FORMAT_VERSION)
+    }
+
+    /// The same as a program of another version would, for tests of upgrades under running agents.
+    pub(crate) fn open_as(folder: &Path, segment_bytes: u64, version: u32) -> Result<Self, SpoolError> {
         let starts = list_segments(folder)?;
         let Some(newest) = starts.last().copied() else {
             return Ok(SpoolWriter {
                 folder: folder.to_path_buf(),
                 segment_bytes,
-                file: create_segment(folder, 0)?,
+                version,
+                file: create_segment(folder, 0, version)?,
                 segment_start: 0,
                 length: SEGMENT_HEADER_BYTES as u64,
                 oldest: 0,
@@ -53,7 +60,7 @@ impl SpoolWriter {
         };
         let length = whole_bytes(folder, newest)?;
         let file = if length == 0 {
-            create_segment(folder, newest)?
+            create_segment(folder, newest, version)?
         } else {
             let path = segment_path(folder, newest);
             let opened = OpenOptions::new().read(true).write(true).open(&path);
@@ -62,6 +69,7 @@ impl SpoolWriter {
         let mut writer = SpoolWriter {
             folder: folder.to_path_buf(),
             segment_bytes,
+            version,
             file,
             segment_start: newest,
             length: length.max(SEGMENT_HEADER_BYTES as u64),
@@ -118,7 +126,7 @@ impl SpoolWriter {
 
     fn roll(&mut self) -> Result<(), SpoolError> {
         let start = self.end();
-        self.file = create_segment(&self.folder, start)?;
+        self.file = create_segment(&self.folder, start, self.version)?;
         self.segment_start = start;
         self.length = SEGMENT_HEADER_BYTES as u64;
         Ok(())
@@ -137,11 +145,12 @@ impl SpoolWriter {
     }
 }
 
-fn create_segment(folder: &Path, start: u64) -> Result<File, SpoolError> {
+fn create_segment(folder: &Path, start: u64, version: u32) -> Result<File, SpoolError> {
     let path = segment_path(folder, start);
     let created =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path);
-    let written = created.and_then(|file| file.write_all_at(&encode_segment_header(), 0).map(|()| file));
+    let written =
+        created.and_then(|file| file.write_all_at(&encode_segment_header(version), 0).map(|()| file));
     written.map_err(|source| {
         // A segment without its header would end the spool for readers that look at the newest file; if it cannot be
         // removed either, the next attempt truncates and rewrites the same file.
