@@ -12,7 +12,7 @@ use rallypoint_ops::types::TaskView;
 use rallypoint_process::ProcessIdentity;
 use rallypoint_process::shim::FAULT_VARIABLE;
 use rallypoint_testkit::crash::{
-    self, CrashPlan, CrashReport, Harm, Mix, Phase, Request, Target, Work, check_work,
+    self, CrashPlan, CrashReport, Harm, Mix, Phase, Request, Target, Weather, Work, check_work,
 };
 use rallypoint_testkit::{DaemonProcess, DataFolder, Followed, Follower, Journal, Rule, wait_for};
 
@@ -20,6 +20,8 @@ use rallypoint_testkit::{DaemonProcess, DataFolder, Followed, Follower, Journal,
 const ROUNDS: u32 = 200;
 /// Kills of daemons, shims and agents when nobody says how many.
 const ANY_ROUNDS: u32 = 60;
+/// Kills with full disks and clocks that are set when nobody says how many.
+const ROUGH_ROUNDS: u32 = 60;
 /// Kills that show whether a missing safeguard is noticed.
 const FAULT_ROUNDS: u32 = 10;
 /// Time in which everything must come to its end once nobody kills any more.
@@ -55,6 +57,7 @@ fn plan(rounds: u32, mix: Mix) -> CrashPlan {
         seed: seed(),
         patience: QUIET_WITHIN,
         fault: None,
+        weather: Weather::Calm,
         environment: Vec::new(),
     }
 }
@@ -101,6 +104,17 @@ async fn crash_loop_with_killed_shims_and_agents() {
         assert!(report.kills_by_target.contains_key(&target), "no kill {target:?}:\n{report}");
     }
     assert!(report.missed_kills * 3 < report.rounds, "too few kills found somebody:\n{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crash_loop_with_full_disks_and_clocks_that_are_set() {
+    let plan = CrashPlan { weather: Weather::Rough, ..plan(rounds(ROUGH_ROUNDS), Mix::Daemon) };
+    println!("seed {}", plan.seed);
+    let report = crash::run(&plan).await.unwrap();
+    println!("{report}");
+    assert!(report.violations.is_empty(), "{report}");
+    assert!(report.full_kills * 10 >= report.rounds, "too few kills with a full disk:\n{report}");
+    assert!(report.clock_steps * 10 >= report.rounds, "the clock was set too rarely:\n{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@
 //! journal must always replay.
 
 mod archive;
+mod clock;
 mod delivery;
 mod generation;
 mod native;
@@ -20,6 +21,7 @@ use rallypoint_model::time::Timestamp;
 use crate::changes::{Changes, RowRef};
 use crate::state::{KeyedFact, MailboxItem, Question, State, TurnCause, World};
 
+pub(crate) use clock::is_anything_open;
 pub use generation::hear;
 pub(crate) use room::room_key;
 pub(crate) use run::spawn_key;
@@ -37,13 +39,14 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         changes.touch(RowRef::Task(task_id));
     }
     match &record.event {
-        Event::WorldOpened { world_id, main_room_id, user_id, main_agent_id, system_id } => {
+        Event::WorldOpened { world_id, main_room_id, user_id, main_agent_id, system_id, clock } => {
             state.world = Some(World {
                 id: *world_id,
                 main_room_id: *main_room_id,
                 user_id: *user_id,
                 main_agent_id: *main_agent_id,
                 system_id: *system_id,
+                clock: clock.clone(),
             });
             changes.touch(RowRef::World);
         }
@@ -81,6 +84,13 @@ pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
                 },
             );
             changes.touch(RowRef::Question(*question_id));
+        }
+        Event::ClockShifted { by_ms, anchor } => {
+            clock::shift(state, *by_ms, changes);
+            if let (Some(world), Some(anchor)) = (&mut state.world, anchor) {
+                world.clock = Some(anchor.clone());
+                changes.touch(RowRef::World);
+            }
         }
         Event::QuestionExtended { question_id, deadline_at } => {
             if let Some(question) = state.questions.get_mut(question_id) {

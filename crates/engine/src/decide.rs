@@ -127,7 +127,7 @@ pub fn decide(
 impl Deciding<'_, '_> {
     fn command(&mut self, command: &Command) -> Result<Outcome, Refusal> {
         match command {
-            Command::OpenWorld { world_id, main_room_id, user_id, main_agent_id, system_id } => {
+            Command::OpenWorld { world_id, main_room_id, user_id, main_agent_id, system_id, clock } => {
                 if self.state.world.is_none() {
                     self.emit(
                         Aggregate::World(*world_id),
@@ -138,6 +138,7 @@ impl Deciding<'_, '_> {
                             user_id: *user_id,
                             main_agent_id: *main_agent_id,
                             system_id: *system_id,
+                            clock: clock.clone(),
                         },
                     );
                     self.emit(
@@ -204,6 +205,7 @@ impl Deciding<'_, '_> {
                 self.extend_deliveries(*away_ms);
                 Ok(Outcome::Done)
             }
+            Command::ShiftClocks { by_ms, anchor } => Ok(self.shift_clocks(*by_ms, anchor.as_ref())),
             Command::Tick => {
                 self.tick();
                 Ok(Outcome::Done)

@@ -27,7 +27,7 @@ use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind, SpoolCursor};
 use rallypoint_model::stop::{StopNode, StoppedNode};
 use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdict};
-use rallypoint_model::time::Timestamp;
+use rallypoint_model::time::{ClockAnchor, Timestamp};
 use rallypoint_model::usage::{RunUsage, TokenCounts, UsageNoted};
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +120,9 @@ pub struct World {
     pub main_agent_id: EntityId,
     /// The platform's voice.
     pub system_id: EntityId,
+    /// How the machine's clock stands, as the clocks of what is under way know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockAnchor>,
 }
 
 /// A room.

@@ -19,6 +19,7 @@ use crate::retention::DeleteMode;
 use crate::routing::ExplicitEvent;
 use crate::session::GenerationEnd;
 use crate::task::{Criterion, Evidence};
+use crate::time::ClockAnchor;
 use crate::usage::UsageKind;
 
 /// Everything needed to start an agent, resolved before the task is made.
@@ -222,6 +223,8 @@ pub enum Command {
         main_agent_id: EntityId,
         /// The platform's own voice.
         system_id: EntityId,
+        /// How the machine's clock stands.
+        clock: Option<ClockAnchor>,
     },
     /// Make a room.
     CreateRoom(CreateRoom),
@@ -430,6 +433,13 @@ pub enum Command {
     ResumeClocks {
         /// How long none was up, in milliseconds.
         away_ms: i64,
+    },
+    /// The machine's clock was set, or nothing could be decided for a while.
+    ShiftClocks {
+        /// By how many milliseconds the clocks of what is under way have to be moved.
+        by_ms: i64,
+        /// How the machine's clock stands now, where that has changed.
+        anchor: Option<ClockAnchor>,
     },
     /// Time has passed.
     Tick,

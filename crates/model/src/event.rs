@@ -25,7 +25,7 @@ use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
 use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind};
 use crate::stop::{StopNode, StoppedNode};
 use crate::task::{Criterion, Evidence, TaskReason, TaskStatus, TaskTrigger, Verdict};
-use crate::time::Timestamp;
+use crate::time::{ClockAnchor, Timestamp};
 use crate::usage::{RunUsage, TokenCounts};
 
 /// Version of the payload schema written by this build.
@@ -165,6 +165,19 @@ pub enum Event {
         main_agent_id: EntityId,
         /// The platform's voice.
         system_id: EntityId,
+        /// How the machine's clock stood.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clock: Option<ClockAnchor>,
+    },
+    /// The clocks of what is under way were moved, because the machine's clock was set, or because the machine or the
+    /// daemon did not run for a while.
+    #[serde(rename = "clock.shifted")]
+    ClockShifted {
+        /// By how many milliseconds; negative when the machine's clock was set back.
+        by_ms: i64,
+        /// How the machine's clock stands from now on, where that has changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        anchor: Option<ClockAnchor>,
     },
     /// A room was made.
     #[serde(rename = "room.created")]

@@ -31,3 +31,13 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 }
+
+/// How the clock of the wall stands to one that is never set, within one life of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClockAnchor {
+    /// Which life of the machine (the boot id of Linux).
+    pub boot: String,
+    /// Milliseconds from the clock that is never set to the clock of the wall.
+    pub offset_ms: i64,
+}

@@ -30,7 +30,7 @@ use crate::launches::Environments;
 use crate::preflight::Versions;
 use crate::retention::exporter::Exporting;
 use crate::retention::sweeper::{Sweeping, sweep_on};
-use crate::sources::SystemClock;
+use crate::sources::{SystemClock, clock_anchor};
 
 /// Events kept for followers that are a little behind; a slower one reads the journal.
 const FOLLOW_BUFFER: usize = 4096;
@@ -225,6 +225,7 @@ impl Daemon {
             user_id: EntityId(Uuid::now_v7()),
             main_agent_id: EntityId(Uuid::now_v7()),
             system_id: EntityId(Uuid::now_v7()),
+            clock: Some(clock_anchor()),
         };
         self.shared.decider.decide(command).await.map(|_| ()).map_err(|refusal| OpenError::Store {
             folder: self.shared.folders.root().to_owned(),

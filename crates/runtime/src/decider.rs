@@ -3,12 +3,13 @@
 //! It takes what has queued, decides and applies each command on the state so
 //! far, commits once, and only then do answers, followers and effects see it.
 
+mod clock_watch;
 mod faulty;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::decide::{Context, decide};
@@ -27,7 +28,9 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::faults::Faults;
 use crate::funnel::SharedRedactor;
-use crate::sources::{SystemClock, SystemIds};
+use clock_watch::{Sleep, step};
+
+use crate::sources::{SystemClock, SystemIds, clock_anchor};
 
 /// Commands that may wait; one more is refused as overloaded.
 const QUEUE: usize = 4096;
@@ -94,8 +97,16 @@ impl Decider {
         let thread = std::thread::Builder::new()
             .name("decider".to_owned())
             .spawn(move || {
-                let mut worker = Worker { parts, state, last_tick: None, last_note: None };
-                worker.resume_clocks();
+                let mut worker = Worker {
+                    parts,
+                    state,
+                    last_tick: None,
+                    last_note: None,
+                    sleep: Sleep::default(),
+                    full: false,
+                };
+                let stepped_ms = worker.shift_clocks(0);
+                worker.resume_clocks(stepped_ms);
                 // What follows from the loaded state by itself, such as doubts about what was offered to channels.
                 let (sender, _unheard) = oneshot::channel();
                 worker.batch(vec![(Command::Tick, sender)]);
@@ -157,8 +168,10 @@ fn closed() -> Refusal {
 struct Worker {
     parts: DeciderParts,
     state: State,
-    last_tick: Option<std::time::Instant>,
-    last_note: Option<std::time::Instant>,
+    last_tick: Option<Instant>,
+    last_note: Option<Instant>,
+    sleep: Sleep,
+    full: bool,
 }
 
 type Pending = (Command, oneshot::Sender<Answer>);
@@ -166,11 +179,16 @@ type Pending = (Command, oneshot::Sender<Answer>);
 impl Worker {
     fn run(&mut self, queue: &Receiver<Job>) {
         loop {
-            let first = match queue.recv_timeout(self.patience()) {
+            let patience = self.patience();
+            self.sleep.begins(Instant::now());
+            let first = match queue.recv_timeout(patience) {
                 Ok(job) => Some(job),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
+            self.obey_full_disk();
+            let overslept_ms = self.sleep.ends(Instant::now(), patience);
+            let _moved = self.shift_clocks(overslept_ms);
             let mut batch: Vec<Pending> = Vec::new();
             let mut looks: Vec<Look> = Vec::new();
             let mut close = false;
@@ -209,9 +227,9 @@ impl Worker {
     }
 
     /// Time in which no daemon was up does not count for what waits for a person.
-    fn resume_clocks(&mut self) {
+    fn resume_clocks(&mut self, stepped_ms: i64) {
         let away_ms = match self.parts.store.last_alive() {
-            Ok(last) => last.map_or(0, |last| SystemClock.now().since(last)),
+            Ok(last) => last.map_or(0, |last| SystemClock.now().since(last.plus(stepped_ms))),
             Err(error) => {
                 tracing::warn!(%error, "how long no daemon was up is not known");
                 0
@@ -224,11 +242,33 @@ impl Worker {
         self.note_alive();
     }
 
+    /// Before anything else is decided: deadlines must not fire because the clock was set, or nobody could decide.
+    /// Gives by how much.
+    fn shift_clocks(&mut self, overslept_ms: i64) -> i64 {
+        let Some(world) = &self.state.world else { return 0 };
+        let shift = step(world.clock.as_ref(), clock_anchor());
+        let by_ms = shift.by_ms.saturating_add(overslept_ms);
+        if by_ms == 0 && shift.anchor.is_none() {
+            return 0;
+        }
+        if by_ms != 0 {
+            tracing::warn!(
+                by_ms,
+                "the clock was set, or nothing ran for a while; clocks of open work are moved"
+            );
+        }
+        let (sender, _unheard) = oneshot::channel();
+        self.batch(vec![(Command::ShiftClocks { by_ms, anchor: shift.anchor }, sender)]);
+        // What was noted of a living daemon was of the clock before.
+        self.last_note = None;
+        by_ms
+    }
+
     fn note_alive(&mut self) {
         if self.last_note.is_some_and(|last| last.elapsed() < NOTE_ALIVE) {
             return;
         }
-        self.last_note = Some(std::time::Instant::now());
+        self.last_note = Some(Instant::now());
         if let Err(error) = self.parts.store.note_alive(SystemClock.now()) {
             tracing::warn!(%error, "that a daemon is up can't be noted");
         }
@@ -238,7 +278,7 @@ impl Worker {
         let due = next_wakeup(&self.state, &self.parts.limits).is_some_and(|at| at <= SystemClock.now());
         let rested = self.last_tick.is_none_or(|last| last.elapsed() >= TICK_FLOOR);
         if due && rested {
-            self.last_tick = Some(std::time::Instant::now());
+            self.last_tick = Some(Instant::now());
             let (sender, _unheard) = oneshot::channel();
             self.batch(vec![(Command::Tick, sender)]);
         }

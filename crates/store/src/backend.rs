@@ -48,6 +48,10 @@ pub trait JournalStore: Debug + Send {
     /// When a daemon was last known to be up; nothing on a new store.
     fn last_alive(&self) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Takes nothing that needs more room, as on a full disk, or takes it again. For tests.
+    #[doc(hidden)]
+    fn make_full(&self, full: bool) -> Result<(), StoreError>;
+
     /// Where readers come from.
     fn readers(&self) -> ReaderSource;
 
@@ -132,6 +136,11 @@ impl JournalStore for Store {
 
     fn last_alive(&self) -> Result<Option<Timestamp>, StoreError> {
         Self::last_alive(self)
+    }
+
+    fn make_full(&self, full: bool) -> Result<(), StoreError> {
+        let pages = if full { Some(self.pages()?) } else { None };
+        self.limit_pages(pages)
     }
 
     fn readers(&self) -> ReaderSource {

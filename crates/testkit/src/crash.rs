@@ -11,6 +11,7 @@ mod phases;
 mod points;
 mod report;
 mod targets;
+mod weather;
 mod work;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub use phases::Phase;
 pub use points::{Point, crash_at};
 pub use report::CrashReport;
 pub use targets::{Mix, Target};
+pub use weather::Weather;
 pub use work::{Request, Work};
 
 /// What to do.
@@ -39,6 +41,8 @@ pub struct CrashPlan {
     pub patience: Duration,
     /// The safeguard to be left out, for a test that wants violations.
     pub fault: Option<String>,
+    /// Whether disks fill and clocks are set while it goes on.
+    pub weather: Weather,
     /// More variables for the daemon.
     pub environment: Vec<(String, String)>,
 }

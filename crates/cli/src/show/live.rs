@@ -169,6 +169,7 @@ impl Bars {
             Event::AgentOutput { .. }
             | Event::RunAnswered { .. }
             | Event::WorldOpened { .. }
+            | Event::ClockShifted { .. }
             | Event::RoomCreated { .. }
             | Event::RoomReset { .. }
             | Event::DeliveryQueued(_)

@@ -207,6 +207,7 @@ impl Narrator {
             | Event::SessionMailReceived { .. }
             | Event::SessionMailTaken { .. }
             | Event::WorldOpened { .. }
+            | Event::ClockShifted { .. }
             | Event::RoomCreated { .. }
             | Event::RoomReset { .. }
             | Event::DeliveryQueued(_)

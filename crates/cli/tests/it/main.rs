@@ -11,6 +11,7 @@ mod agents;
 mod bad_agents;
 mod bad_input;
 mod channels;
+mod clocks;
 mod conversations;
 mod demo;
 mod disk;

@@ -1,14 +1,16 @@
 //! What happens because time has passed.
 
-use rallypoint_model::event::Event;
+use rallypoint_model::command::Outcome;
+use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::RunId;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
-use rallypoint_model::time::Timestamp;
+use rallypoint_model::time::{ClockAnchor, Timestamp};
 
 use super::Deciding;
 use super::stop::outcome_of_cancel;
 use crate::admission::{active_time_used_up, can_be_capped};
+use crate::apply::is_anything_open;
 use crate::due::{run_deadline, settle_deadline, setup_deadline, stall_deadline};
 use crate::state::TurnCause;
 use crate::text::one_line;
@@ -24,6 +26,18 @@ impl Deciding<'_, '_> {
         self.expire_questions();
         self.expire_deliveries();
         self.archive_due();
+    }
+
+    /// Moves the clocks of what is under way, if there is anything, and keeps how the machine's clock stands.
+    pub(crate) fn shift_clocks(&mut self, by_ms: i64, anchor: Option<&ClockAnchor>) -> Outcome {
+        let Some(world) = &self.state.world else { return Outcome::Stale };
+        let by_ms = if is_anything_open(self.state) { by_ms } else { 0 };
+        let anchor = anchor.filter(|anchor| world.clock.as_ref() != Some(*anchor)).cloned();
+        if by_ms != 0 || anchor.is_some() {
+            let event = Event::ClockShifted { by_ms, anchor };
+            self.emit(Aggregate::World(world.id), Scope::default(), event);
+        }
+        Outcome::Done
     }
 
     fn run_deadlines(&mut self, run_id: RunId) {

@@ -10,6 +10,7 @@
 mod answers;
 mod approvals;
 mod archive;
+mod clocks;
 mod conversations;
 mod deliveries;
 mod host;

@@ -336,6 +336,7 @@ fn command(world: &World, step: &Step) -> Option<Command> {
             user_id: rallypoint_model::ids::EntityId(Uuid::from_u128(7)),
             main_agent_id: rallypoint_model::ids::EntityId(Uuid::from_u128(7)),
             system_id: rallypoint_model::ids::EntityId(Uuid::from_u128(7)),
+            clock: None,
         },
         Step::Obey(..) => return None,
     })

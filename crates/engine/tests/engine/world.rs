@@ -88,6 +88,7 @@ impl World {
             user_id: EntityId(Uuid::from_u128(0xa3)),
             main_agent_id: EntityId(Uuid::from_u128(0xa4)),
             system_id: EntityId(Uuid::from_u128(0xa5)),
+            clock: None,
         });
     }
 

@@ -7,6 +7,7 @@ impl Event {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::WorldOpened { .. } => "world.opened",
+            Self::ClockShifted { .. } => "clock.shifted",
             Self::RoomCreated { .. } => "room.created",
             Self::RoomReset { .. } => "room.reset",
             Self::MessagePosted { .. } => "message.posted",

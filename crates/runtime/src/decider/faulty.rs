@@ -13,7 +13,22 @@ const TOLD_TOO_EARLY: Duration = Duration::from_millis(50);
 /// How long facts are committed and the cursor behind them is not.
 const CURSOR_LATER: Duration = Duration::from_millis(20);
 
+/// Names a file: while it is there, the store takes nothing that needs more room. For tests of full disks under a running
+/// daemon; a release build knows no faults.
+const FULL_VARIABLE: &str = "RALLY_FAULT_FULL";
+
 impl Worker {
+    /// The disk is as full as the fault switch says.
+    pub(super) fn obey_full_disk(&mut self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let wanted = std::env::var_os(FULL_VARIABLE).is_some_and(|file| std::path::Path::new(&file).exists());
+        if wanted != self.full && self.parts.store.make_full(wanted).is_ok() {
+            self.full = wanted;
+        }
+    }
+
     /// `ack-before-commit`: answers and followers hear of what a crash can still undo.
     pub(super) fn tell_then_commit(
         &mut self,

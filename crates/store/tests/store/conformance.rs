@@ -122,6 +122,10 @@ impl JournalStore for Broken {
         self.store.last_alive()
     }
 
+    fn make_full(&self, full: bool) -> Result<(), StoreError> {
+        self.store.make_full(full)
+    }
+
     fn readers(&self) -> ReaderSource {
         self.store.readers()
     }

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use crate::crash::check::{Harm, check_answers, check_orphans, check_shown, check_work};
 use crate::crash::phases::{phases, to_recover};
 use crate::crash::targets::kill;
+use crate::crash::weather::Around;
 use crate::crash::{CrashPlan, CrashReport, Mix, Request, Target, Work};
 use crate::daemon_process::DaemonProcess;
 use crate::data_folder::DataFolder;
@@ -66,6 +67,7 @@ struct Driver<'a> {
     missed_kills: u32,
     /// The daemon that outlived the last round.
     daemon: Option<DaemonProcess>,
+    around: Around,
     early_kills: u32,
     calls: usize,
     unanswered_calls: usize,
@@ -75,8 +77,10 @@ impl<'a> Driver<'a> {
     fn new(plan: &'a CrashPlan) -> anyhow::Result<Self> {
         let folder = DataFolder::new()?;
         let follower = Follower::start(&Client::unix(folder.socket()));
+        let around = Around::new(plan.weather, &folder);
         Ok(Self {
             plan,
+            around,
             folder,
             random: Random::new(plan.seed),
             follower,
@@ -93,13 +97,17 @@ impl<'a> Driver<'a> {
 
     fn spawn(&self) -> anyhow::Result<DaemonProcess> {
         let fault = self.plan.fault.clone().map(|fault| ("RALLY_FAULT".to_owned(), fault));
-        let environment: Vec<(String, String)> =
-            fault.into_iter().chain(self.plan.environment.iter().cloned()).collect();
+        let environment: Vec<(String, String)> = fault
+            .into_iter()
+            .chain(self.plan.environment.iter().cloned())
+            .chain(self.around.environment())
+            .collect();
         DaemonProcess::spawn_with(&self.plan.program, &self.folder, &environment)
     }
 
     async fn round(&mut self) -> anyhow::Result<()> {
         let target = self.plan.mix.pick(&mut self.random);
+        self.around.change(&mut self.random)?;
         let mut daemon = match self.daemon.take() {
             Some(daemon) => daemon,
             None => {
@@ -153,6 +161,7 @@ impl<'a> Driver<'a> {
         let (killed, part, (calls, unanswered)) = tokio::join!(killing, part, sending);
         let (count, seq) = killed?;
         self.kills.push((target, seq));
+        self.around.count();
         self.missed_kills += u32::from(count == 0);
         self.parts.push(part);
         self.calls += calls;
@@ -189,6 +198,7 @@ impl<'a> Driver<'a> {
     /// One last start, without an end by force.
     async fn finish(mut self) -> anyhow::Result<CrashReport> {
         let mut violations = Vec::new();
+        self.around.clear()?;
         let mut daemon = match self.daemon.take() {
             Some(daemon) => daemon,
             None => self.spawn()?,
@@ -230,6 +240,8 @@ impl<'a> Driver<'a> {
             seed: self.plan.seed,
             rounds: self.plan.rounds,
             early_kills: self.early_kills,
+            full_kills: self.around.full_kills,
+            clock_steps: self.around.clock_steps,
             missed_kills: self.missed_kills,
             requests: self.requests.len(),
             calls: self.calls,

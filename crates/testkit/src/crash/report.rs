@@ -20,6 +20,10 @@ pub struct CrashReport {
     pub rounds: u32,
     /// Kills before the daemon listened.
     pub early_kills: u32,
+    /// Kills while the disk was full.
+    pub full_kills: u32,
+    /// Times that the clock of the machine was set by up to six hours.
+    pub clock_steps: u32,
     /// Kills that hit each phase; one kill may hit several.
     pub kills_by_phase: BTreeMap<Phase, u32>,
     /// Kills that found nobody to kill.
@@ -80,6 +84,10 @@ impl fmt::Display for CrashReport {
         row("seed", self.seed.to_string())?;
         row("kills", self.rounds.to_string())?;
         row("  before it listened", self.early_kills.to_string())?;
+        if self.full_kills + self.clock_steps > 0 {
+            row("  with a full disk", self.full_kills.to_string())?;
+            row("steps of the clock", self.clock_steps.to_string())?;
+        }
         for phase in Phase::ALL {
             let share = self.kills_in(phase) * 100 / self.rounds.max(1);
             row(&format!("  {}", words(phase)), format!("{} ({share} %)", self.kills_in(phase)))?;
