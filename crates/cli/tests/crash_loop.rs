@@ -91,6 +91,9 @@ async fn crash_loop_loses_nothing_and_doubles_nothing() {
         with_prompt * 5 >= report.rounds,
         "{with_prompt} kills are too few with a prompt open:\n{report}"
     );
+    for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::Idle) {
+        assert!(report.kills_in(phase) * 20 >= report.rounds, "{phase:?} was hit too rarely:\n{report}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
