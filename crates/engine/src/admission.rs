@@ -20,8 +20,7 @@ use crate::state::{Run, State, Task};
 /// its own session waits for that, not for a slot.
 pub fn parked(state: &State, limits: &Limits, now: Timestamp) -> Vec<RunId> {
     let mut waiting: Vec<&Run> = state
-        .sessions
-        .values()
+        .busy_sessions()
         .filter(|session| session.kind == SessionKind::SubAgent && session.open_run.is_none())
         .filter(|session| !session.stopped)
         .filter_map(|session| session.queue.first())
@@ -130,7 +129,7 @@ pub fn can_be_capped(run: &Run) -> bool {
 /// When a task's active time is used up, if nothing changes until then.
 pub fn budget_deadline(state: &State, task: &Task) -> Option<Timestamp> {
     let cap = task.budget.active_ms?;
-    if !runs_of(state, task).any(can_be_capped) {
+    if !state.open_runs_of(task.id).any(can_be_capped) {
         return None;
     }
     let mut fixed = 0_i64;

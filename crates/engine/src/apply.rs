@@ -29,6 +29,13 @@ pub(crate) use task::task_key;
 
 /// Applies one fact.
 pub fn apply(state: &mut State, record: &EventRecord, changes: &mut Changes) {
+    apply_event(state, record, changes);
+    for row in std::mem::take(&mut changes.unindexed) {
+        state.index(row);
+    }
+}
+
+fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
     state.versions.insert(record.aggregate, record.version);
     changes.versions.insert(record.aggregate);
     let at = record.at;

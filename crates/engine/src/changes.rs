@@ -43,6 +43,8 @@ pub struct Changes {
     pub events: Vec<EventRecord>,
     /// Rows to write anew from the state.
     pub touched: BTreeSet<RowRef>,
+    /// Those of them that the state's indices do not know of yet; empty between two facts.
+    pub unindexed: Vec<RowRef>,
     /// Aggregates whose version rose.
     pub versions: BTreeSet<Aggregate>,
     /// Messages to insert.
@@ -76,5 +78,6 @@ impl Changes {
     /// Marks a row.
     pub fn touch(&mut self, row: RowRef) {
         self.touched.insert(row);
+        self.unindexed.push(row);
     }
 }

@@ -19,7 +19,6 @@ use rallypoint_model::command::AgentLaunch;
 use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::ids::{DeliveryId, GenerationId, MessageId, RoomId, TaskId};
 use rallypoint_model::limits::Limits;
-use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::run::RunStatus;
 use rallypoint_model::session::{GenerationStatus, SpoolCursor};
 use rallypoint_model::task::{Criterion, TaskStatus};
@@ -126,9 +125,10 @@ pub fn due_of_row(state: &State, row: RowRef, limits: &Limits) -> Option<Effect>
 
 /// Every effect that the state asks for.
 pub fn due(state: &State, limits: &Limits) -> Vec<Effect> {
-    let generations = state.generations.keys().filter_map(|id| due_of_generation(state, *id, limits));
+    let generations =
+        state.open_generations().filter_map(|generation| due_of_generation(state, generation.id, limits));
     let tasks = state.tasks.keys().filter_map(|id| due_of_task(state, *id));
-    let deliveries = state.deliveries.keys().filter_map(|id| due_of_delivery(state, *id));
+    let deliveries = state.open_deliveries().filter_map(|delivery| due_of_delivery(state, delivery.id));
     generations.chain(tasks).chain(deliveries).collect()
 }
 
@@ -272,7 +272,7 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
             next = Some(next.map_or(at, |known: Timestamp| known.min(at)));
         }
     };
-    for run in state.runs.values().filter(|run| run.is_open()) {
+    for run in state.open_runs() {
         if run.status == RunStatus::Settling {
             consider(settle_deadline(state, run, limits));
             continue;
@@ -289,12 +289,9 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
             consider(setup_deadline(session, generation, limits).map(|(at, _)| at));
         }
     }
-    for task in state.tasks.values() {
-        let cancelling = task
-            .runs
-            .iter()
-            .filter_map(|run| state.runs.get(run))
-            .any(|run| run.is_open() && (run.cancel.is_some() || run.status == RunStatus::Settling));
+    for task in state.open_tasks() {
+        let cancelling =
+            state.open_runs_of(task.id).any(|run| run.cancel.is_some() || run.status == RunStatus::Settling);
         let counts = matches!(
             task.status,
             TaskStatus::Open | TaskStatus::Active | TaskStatus::Blocked | TaskStatus::Validating
@@ -303,8 +300,9 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
             consider(task.deadline_at);
         }
         consider(budget_deadline(state, task));
-        consider(archive_deadline(state, task, limits));
     }
+    // The earliest comes first; one that can't be archived yet makes place for the next.
+    consider(state.ended_tasks().find_map(|(_, task)| archive_deadline(state, task, limits)));
     for delivery in state.open_deliveries() {
         if delivery.status != DeliveryStatus::Offered {
             consider(Some(delivery.deadline_at));
@@ -316,7 +314,7 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
             consider(Some(head.next_at));
         }
     }
-    for question in state.questions.values().filter(|question| question.status == QuestionStatus::Open) {
+    for question in state.all_open_questions() {
         consider(Some(question.deadline_at));
     }
     next

@@ -5,6 +5,7 @@
 //! which is harmless because every item carries its frame or input number).
 
 mod delivery;
+mod working;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::voice::Voice;
 pub use delivery::Delivery;
+pub use working::Working;
 
 /// Everything live.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,6 +70,9 @@ pub struct State {
     /// What could not be removed from the data folder, by path. Operational, stored apart.
     #[serde(default)]
     pub failed_deletes: BTreeMap<String, FailedDelete>,
+    /// What is under way. Operational: made anew by [`State::reindex`] when a state is loaded.
+    #[serde(skip)]
+    pub working: Working,
 }
 
 /// What a unique key made.
@@ -705,25 +710,12 @@ impl Run {
 impl State {
     /// Runs of sub-agents that hold a slot of their lane.
     pub fn running_slots(&self) -> usize {
-        self.sessions
-            .values()
+        self.busy_sessions()
             .filter(|session| session.kind == SessionKind::SubAgent)
             .filter_map(|session| session.open_run.and_then(|run| self.runs.get(&run)))
             .filter(|run| {
                 !matches!(run.status, RunStatus::Queued | RunStatus::WaitingChildren | RunStatus::Terminal)
             })
             .count()
-    }
-
-    /// Whether a task has a run without an outcome.
-    pub fn task_has_open_run(&self, task: &Task) -> bool {
-        task.runs.iter().filter_map(|run| self.runs.get(run)).any(Run::is_open)
-    }
-
-    /// Open questions of a task, oldest first.
-    pub fn open_questions(&self, task_id: TaskId) -> impl Iterator<Item = &Question> {
-        self.questions
-            .values()
-            .filter(move |question| question.task_id == task_id && question.status == QuestionStatus::Open)
     }
 }

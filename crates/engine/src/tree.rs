@@ -79,16 +79,13 @@ pub fn is_at_rest(state: &State, session_id: SessionId) -> bool {
         .sessions
         .get(&session_id)
         .is_some_and(|session| session.open_run.is_some() || !session.queue.is_empty());
-    let process = state
-        .generations
-        .values()
-        .any(|generation| generation.session_id == session_id && generation.cleaned.is_none());
+    let process = state.generations_of(session_id).any(|generation| generation.cleaned.is_none());
     !works && !process
 }
 
 /// Runs that wait for children of theirs which have all settled.
 pub fn awaited_in_vain(state: &State) -> Option<&Run> {
-    state.sessions.values().find_map(|session| {
+    state.busy_sessions().find_map(|session| {
         let run = session.open_run.and_then(|id| state.runs.get(&id))?;
         if run.status != RunStatus::WaitingChildren {
             return None;

@@ -2,7 +2,7 @@
 
 use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::ids::TaskId;
-use rallypoint_model::session::{GenerationStatus, SessionStatus};
+use rallypoint_model::session::SessionStatus;
 use rallypoint_model::task::TaskStatus;
 
 use crate::consequences::{exit_code, session_status_of_outcome, session_status_of_run};
@@ -22,7 +22,7 @@ pub fn is_settled(state: &State, task: &Task) -> bool {
 /// Whether a run of the task goes on without a person.
 fn works(state: &State, task: &Task) -> bool {
     use rallypoint_model::run::RunStatus as S;
-    task.runs.iter().filter_map(|id| state.runs.get(id)).any(|run| match run.status {
+    state.open_runs_of(task.id).any(|run| match run.status {
         S::Queued | S::Starting | S::Running | S::Settling | S::WaitingChildren => true,
         S::WaitingApproval | S::WaitingQuestion | S::WaitingLogin | S::Terminal => false,
     })
@@ -65,17 +65,12 @@ pub fn active_tool(state: &State, session: &Session) -> Option<String> {
 
 /// Whether nothing is left that a daemon would have to stay for.
 pub fn is_idle(state: &State) -> bool {
-    use rallypoint_model::question::QuestionStatus;
-    let open_run = state.runs.values().any(crate::state::Run::is_open);
-    let open_question = state.questions.values().any(|question| question.status == QuestionStatus::Open);
-    let process = state
-        .generations
-        .values()
-        .any(|generation| generation.status != GenerationStatus::Ended || generation.cleaned.is_none());
+    let open_run = state.open_runs().next().is_some();
+    let open_question = state.all_open_questions().next().is_some();
+    let process = state.open_generations().next().is_some();
     let delivery = state
-        .deliveries
-        .values()
+        .open_deliveries()
         .any(|delivery| matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Offered));
-    let check = state.tasks.values().any(|task| task.verification_due);
+    let check = state.open_tasks().any(|task| task.verification_due);
     !(open_run || open_question || process || delivery || check)
 }

@@ -300,9 +300,9 @@ impl Daemon {
             let ending = self.shared.decider.look(|state| {
                 // An answer that comes in time spares a doubt, or a message sent twice to a sink that sees to it.
                 let offered =
-                    state.deliveries.values().any(|delivery| delivery.status == DeliveryStatus::Offered);
+                    state.open_deliveries().any(|delivery| delivery.status == DeliveryStatus::Offered);
                 offered
-                    || state.generations.values().any(|generation| match generation.status {
+                    || state.open_generations().any(|generation| match generation.status {
                         GenerationStatus::Stopping => true,
                         GenerationStatus::Ended => generation.cleaned.is_none(),
                         GenerationStatus::Launching | GenerationStatus::Opening | GenerationStatus::Ready => {

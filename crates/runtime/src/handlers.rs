@@ -209,7 +209,7 @@ async fn daemon_status(shared: &Shared) -> Result<DaemonStatus, Problem> {
 fn counts(state: &State) -> (u32, u32, u32, u32) {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let live =
-        state.generations.values().filter(|generation| generation.status != GenerationStatus::Ended).count();
+        state.open_generations().filter(|generation| generation.status != GenerationStatus::Ended).count();
     let unclean = state
         .generations
         .values()

@@ -6,7 +6,6 @@ use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_e
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::ids::{RunId, TaskId};
 use rallypoint_model::limits::Limits;
-use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::session::SessionKind;
 use rallypoint_model::usage::{Measured, TokenCounts};
 use rallypoint_ops::types::{
@@ -176,9 +175,7 @@ pub(crate) fn question_view(state: &State, question: &Question) -> QuestionView 
 
 pub(crate) fn open_questions(state: &State, task_id: Option<TaskId>) -> Vec<QuestionView> {
     let mut open: Vec<&Question> = state
-        .questions
-        .values()
-        .filter(|question| question.status == QuestionStatus::Open)
+        .all_open_questions()
         .filter(|question| task_id.is_none_or(|id| question.task_id == id))
         .collect();
     open.sort_by_key(|question| (question.opened_at, question.id));
@@ -206,9 +203,7 @@ pub(crate) fn room(room: &Room) -> RoomView {
 /// Runs of sub-agents without an outcome.
 pub(crate) fn open_runs(state: &State) -> usize {
     state
-        .runs
-        .values()
-        .filter(|run| run.is_open())
+        .open_runs()
         .filter(|run| {
             state.sessions.get(&run.session_id).is_some_and(|session| session.kind == SessionKind::SubAgent)
         })

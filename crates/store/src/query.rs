@@ -213,6 +213,7 @@ pub(crate) fn load_state(connection: &Connection) -> Result<State, StoreError> {
     for failed in load_failed(connection)? {
         state.failed_deletes.insert(failed.path.clone(), failed);
     }
+    state.reindex();
     hear_open_runs(connection, &mut state)?;
     Ok(state)
 }
@@ -257,7 +258,7 @@ fn load_cursors(connection: &Connection, state: &mut State) -> Result<(), StoreE
 
 /// What open runs have said so far stands in the journal alone.
 fn hear_open_runs(connection: &Connection, state: &mut State) -> Result<(), StoreError> {
-    let open: Vec<RunId> = state.runs.values().filter(|run| run.is_open()).map(|run| run.id).collect();
+    let open: Vec<RunId> = state.open_runs().map(|run| run.id).collect();
     let sql = format!(
         "SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND kind = 'agent.output' ORDER BY seq"
     );

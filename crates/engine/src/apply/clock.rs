@@ -4,40 +4,45 @@
 //! passed for those who work: every start and deadline that is still compared
 //! with now is moved by as much, so that the distances stay.
 
-use rallypoint_model::question::QuestionStatus;
-
 use crate::changes::{Changes, RowRef};
 use crate::state::{Generation, Run, State, Task};
 
 /// Whether anything is under way whose clock could be moved.
 pub(crate) fn is_anything_open(state: &State) -> bool {
-    state.runs.values().any(Run::is_open)
-        || state.generations.values().any(Generation::is_live)
-        || state.tasks.values().any(|task| !task.status.is_terminal())
-        || state.questions.values().any(|question| question.status == QuestionStatus::Open)
+    state.open_runs().next().is_some()
+        || state.open_generations().any(Generation::is_live)
+        || state.open_tasks().any(|task| !task.status.is_terminal())
+        || state.all_open_questions().next().is_some()
         || state.open_deliveries().next().is_some()
 }
 
 pub(super) fn shift(state: &mut State, by_ms: i64, changes: &mut Changes) {
-    for run in state.runs.values_mut().filter(|run| run.is_open()) {
+    for id in state.open_runs().map(|run| run.id).collect::<Vec<_>>() {
+        let Some(run) = state.runs.get_mut(&id) else { continue };
         shift_run(run, by_ms);
         changes.touch(RowRef::Run(run.id));
     }
-    for generation in state.generations.values_mut().filter(|generation| generation.is_live()) {
+    let live = state.open_generations().filter(|generation| generation.is_live());
+    for id in live.map(|generation| generation.id).collect::<Vec<_>>() {
+        let Some(generation) = state.generations.get_mut(&id) else { continue };
         generation.started_at = generation.started_at.plus(by_ms);
         generation.last_report_at = generation.last_report_at.plus(by_ms);
         changes.touch(RowRef::Generation(generation.id));
     }
-    for task in state.tasks.values_mut().filter(|task| !task.status.is_terminal()) {
+    let unfinished = state.open_tasks().filter(|task| !task.status.is_terminal());
+    for id in unfinished.map(|task| task.id).collect::<Vec<_>>() {
+        let Some(task) = state.tasks.get_mut(&id) else { continue };
         shift_task(task, by_ms);
         changes.touch(RowRef::Task(task.id));
     }
-    for question in state.questions.values_mut().filter(|question| question.status == QuestionStatus::Open) {
+    for id in state.all_open_questions().map(|question| question.id).collect::<Vec<_>>() {
+        let Some(question) = state.questions.get_mut(&id) else { continue };
         question.opened_at = question.opened_at.plus(by_ms);
         question.deadline_at = question.deadline_at.plus(by_ms);
         changes.touch(RowRef::Question(question.id));
     }
-    for delivery in state.deliveries.values_mut().filter(|delivery| delivery.status.is_open()) {
+    for id in state.open_deliveries().map(|delivery| delivery.id).collect::<Vec<_>>() {
+        let Some(delivery) = state.deliveries.get_mut(&id) else { continue };
         delivery.next_at = delivery.next_at.plus(by_ms);
         delivery.deadline_at = delivery.deadline_at.plus(by_ms);
         changes.touch(RowRef::Delivery(delivery.id));

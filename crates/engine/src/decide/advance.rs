@@ -47,8 +47,7 @@ impl Deciding<'_, '_> {
     fn take_turn(&mut self) -> bool {
         let waiting = self
             .state
-            .rooms
-            .values()
+            .rooms_with_mail()
             .find_map(|room| next_turn(&room.mailbox).map(|item| (room.id, item.clone())));
         let Some((room_id, item)) = waiting else {
             return false;
@@ -161,8 +160,7 @@ impl Deciding<'_, '_> {
     fn prompt(&mut self) -> bool {
         let starting: Vec<(RunId, SessionId)> = self
             .state
-            .sessions
-            .values()
+            .busy_sessions()
             .filter(|session| session.kind == SessionKind::SubAgent)
             .filter_map(|session| session.open_run)
             .filter_map(|run_id| self.state.runs.get(&run_id))
@@ -214,7 +212,7 @@ impl Deciding<'_, '_> {
 
     /// Ends a process that nobody needs any more.
     fn retire(&mut self) -> bool {
-        let idle = self.state.sessions.values().find_map(|session| {
+        let idle = self.state.busy_sessions().find_map(|session| {
             let generation_id = session.generation_id?;
             let generation = self.state.generations.get(&generation_id)?;
             if generation.status == GenerationStatus::Stopping || !generation.is_live() {

@@ -486,9 +486,8 @@ impl Deciding<'_, '_> {
     pub(crate) fn withdraw_run_questions(&mut self, run_id: RunId, by: &str) {
         let open: Vec<_> = self
             .state
-            .questions
-            .values()
-            .filter(|question| question.run_id == Some(run_id) && question.status == QuestionStatus::Open)
+            .all_open_questions()
+            .filter(|question| question.run_id == Some(run_id))
             .map(|question| question.id)
             .collect();
         for question_id in open {

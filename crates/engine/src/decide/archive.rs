@@ -8,7 +8,6 @@ use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::retention::{DeleteMode, FailedDelete};
-use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::task::TaskStatus;
 use rallypoint_model::time::Timestamp;
 
@@ -30,10 +29,10 @@ impl Deciding<'_, '_> {
         let limits = self.context.limits;
         let due: Vec<TaskId> = self
             .state
-            .tasks
-            .values()
-            .filter(|task| archive_deadline(self.state, task, limits).is_some_and(|at| at <= now))
-            .map(|task| task.id)
+            .ended_tasks()
+            .filter_map(|(_, task)| Some((archive_deadline(self.state, task, limits)?, task.id)))
+            .take_while(|(at, _)| *at <= now)
+            .map(|(_, id)| id)
             .take(ARCHIVED_AT_ONCE)
             .collect();
         for task_id in due {
@@ -152,10 +151,8 @@ impl Deciding<'_, '_> {
 
     /// Refuses a task whose processes may still say something.
     fn check_silent(&self, task: &Task) -> Result<(), Refusal> {
-        let speaks = self.state.generations.values().any(|generation| {
-            task.sessions.contains(&generation.session_id)
-                && (generation.status != GenerationStatus::Ended || generation.cleaned.is_none())
-        });
+        let speaks =
+            self.state.open_generations().any(|generation| task.sessions.contains(&generation.session_id));
         if !speaks {
             return Ok(());
         }

@@ -17,8 +17,7 @@ use crate::text::one_line;
 
 impl Deciding<'_, '_> {
     pub(crate) fn tick(&mut self) {
-        let open: Vec<RunId> =
-            self.state.runs.values().filter(|run| run.is_open()).map(|run| run.id).collect();
+        let open: Vec<RunId> = self.state.open_runs().map(|run| run.id).collect();
         for run_id in open {
             self.run_deadlines(run_id);
         }
@@ -132,8 +131,7 @@ impl Deciding<'_, '_> {
         let now = self.now();
         let due: Vec<_> = self
             .state
-            .tasks
-            .values()
+            .open_tasks()
             .filter(|task| {
                 matches!(
                     task.status,

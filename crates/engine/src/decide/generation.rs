@@ -216,9 +216,8 @@ impl Deciding<'_, '_> {
 
     /// The process of a session that was started last.
     fn last_generation(&self, session_id: rallypoint_model::ids::SessionId) -> Option<GenerationId> {
-        let of_session =
-            self.state.generations.values().filter(|generation| generation.session_id == session_id);
-        of_session
+        self.state
+            .generations_of(session_id)
             .max_by_key(|generation| (generation.started_at, generation.id))
             .map(|generation| generation.id)
     }

@@ -59,7 +59,7 @@ impl Deciding<'_, '_> {
 
     /// Mail of one idle session becomes a turn, or is dropped where none can follow.
     pub(crate) fn deliver_mail(&mut self) -> bool {
-        let waiting = self.state.sessions.values().find(|session| {
+        let waiting = self.state.busy_sessions().find(|session| {
             !session.inbox.is_empty()
                 && session.open_run.is_none()
                 && session.queue.is_empty()

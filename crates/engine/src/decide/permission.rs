@@ -30,9 +30,8 @@ impl Deciding<'_, '_> {
         };
         let session_id = generation.session_id;
         let asked_before = generation.seen_requests.contains(request_id)
-            || self.state.questions.values().any(|question| {
-                question.session_id == Some(session_id)
-                    && question.request_id.as_deref() == Some(request_id)
+            || self.state.questions_of(session_id).any(|question| {
+                question.request_id.as_deref() == Some(request_id)
                     && question.opened_at >= generation.started_at
             });
         if asked_before {

@@ -276,9 +276,7 @@ impl Deciding<'_, '_> {
         }
         let open: Vec<(QuestionId, TaskId, rallypoint_model::time::Timestamp)> = self
             .state
-            .questions
-            .values()
-            .filter(|question| question.status == QuestionStatus::Open)
+            .all_open_questions()
             .map(|question| (question.id, question.task_id, question.deadline_at.plus(away_ms)))
             .collect();
         for (question_id, task_id, deadline_at) in open {
@@ -290,13 +288,8 @@ impl Deciding<'_, '_> {
     /// Closes questions whose time is up.
     pub(crate) fn expire_questions(&mut self) {
         let now = self.now();
-        let due: Vec<Question> = self
-            .state
-            .questions
-            .values()
-            .filter(|question| question.status == QuestionStatus::Open && question.deadline_at <= now)
-            .cloned()
-            .collect();
+        let due: Vec<Question> =
+            self.state.all_open_questions().filter(|question| question.deadline_at <= now).cloned().collect();
         for question in due {
             self.close_question(question.id, QuestionStatus::Expired, None, "its deadline");
             match &question.question {

@@ -232,7 +232,7 @@ impl Deciding<'_, '_> {
     /// Ends what waits for a slot in a task whose budget is used up.
     pub(crate) fn cap_parked(&mut self) -> bool {
         let now = self.context.now;
-        let found = self.state.sessions.values().find_map(|session| {
+        let found = self.state.busy_sessions().find_map(|session| {
             let run_id = *session.queue.first()?;
             let task = self.state.tasks.get(&session.task_id?)?;
             if task.budget.is_unset() {

@@ -131,9 +131,8 @@ impl Deciding<'_, '_> {
     fn answer_open_approvals_cancelled(&mut self, run_id: RunId) {
         let open: Vec<_> = self
             .state
-            .questions
-            .values()
-            .filter(|question| question.run_id == Some(run_id) && question.status == QuestionStatus::Open)
+            .all_open_questions()
+            .filter(|question| question.run_id == Some(run_id))
             .map(|question| {
                 // A form is answered by being closed.
                 let approval = matches!(question.question, QuestionKind::Approval { .. });

@@ -176,7 +176,7 @@ impl Deciding<'_, '_> {
             )
             .with_hint("name fewer agents, or raise the limit in the configuration"));
         }
-        let waiting = self.state.sessions.values().filter(|session| !session.queue.is_empty()).count();
+        let waiting = self.state.busy_sessions().filter(|session| !session.queue.is_empty()).count();
         if waiting.saturating_add(create.agents.len()) > limits.queue_depth as usize {
             return Err(Refusal {
                 code: RefusalCode::Limit,

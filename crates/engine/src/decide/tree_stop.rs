@@ -120,7 +120,7 @@ impl Deciding<'_, '_> {
 
     /// Tells of a tree once nothing of it works any more.
     pub(crate) fn close_stops(&mut self) -> bool {
-        let found = self.state.tasks.values().find_map(|task| {
+        let found = self.state.open_tasks().find_map(|task| {
             let done = |stop: &&TreeStop| {
                 stop.nodes.iter().all(|node| tree::is_at_rest(self.state, node.session_id))
             };
@@ -152,9 +152,7 @@ impl Deciding<'_, '_> {
     fn stopped_node(&self, node: &StopNode) -> StoppedNode {
         let left = self
             .state
-            .generations
-            .values()
-            .filter(|generation| generation.session_id == node.session_id)
+            .generations_of(node.session_id)
             .filter_map(|generation| generation.cleaned)
             .fold(0_u32, |sum, cleaned| sum.saturating_add(cleaned.left));
         StoppedNode {

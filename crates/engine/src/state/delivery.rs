@@ -97,11 +97,6 @@ impl Delivery {
 }
 
 impl State {
-    /// Deliveries that are to be brought to their sinks by themselves.
-    pub fn open_deliveries(&self) -> impl Iterator<Item = &Delivery> {
-        self.deliveries.values().filter(|delivery| delivery.status.is_open())
-    }
-
     /// The first open delivery of each conversation. Only it may be offered, so that no message overtakes another
     /// and no conversation waits for another one.
     pub fn heads(&self) -> impl Iterator<Item = &Delivery> {

@@ -143,6 +143,9 @@ fn check_run(run: &Run) {
 
 /// What holds whenever a command is decided.
 pub(crate) fn check_state(state: &State, lane: u32) {
+    let mut anew = state.clone();
+    anew.reindex();
+    assert_eq!(anew.working, state.working, "the indices are not what the rows say");
     assert!(state.running_slots() <= lane as usize, "more slots than the lane has");
     for session in state.sessions.values() {
         let idle = session.open_run.is_none() && session.queue.is_empty();

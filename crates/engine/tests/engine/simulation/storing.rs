@@ -46,7 +46,7 @@ impl Simulation {
 
 /// What comes back of a state that was stored.
 fn stored(live: &State) -> State {
-    State {
+    let mut state = State {
         world: read_back(&live.world),
         rooms: read_back(&live.rooms),
         tasks: read_back(&live.tasks),
@@ -60,7 +60,10 @@ fn stored(live: &State) -> State {
         keys: read_back(&live.keys),
         failed_deletes: read_back(&live.failed_deletes),
         versions: live.versions.clone(),
-    }
+        working: rallypoint_engine::state::Working::default(),
+    };
+    state.reindex();
+    state
 }
 
 fn read_back<T: Serialize + DeserializeOwned>(value: &T) -> T {
