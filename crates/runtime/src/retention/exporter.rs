@@ -57,37 +57,48 @@ pub(crate) fn start(exporting: Exporting) -> mpsc::UnboundedSender<TaskId> {
             while let Ok(more) = tasks.try_recv() {
                 due.insert(more);
             }
-            for task_id in due {
-                export(&exporting, task_id).await;
-            }
+            export(&exporting, due).await;
         }
     });
     sender
 }
 
-async fn export(exporting: &Exporting, task_id: TaskId) {
-    let Ok(Some(wanted)) = exporting.decider.look(move |state| wanted(state, task_id)).await else {
-        return;
-    };
+/// Names of transcripts by the folder of their agent and their session.
+type Listed = BTreeMap<String, BTreeMap<SessionId, Vec<String>>>;
+
+/// Each folder is listed once for all tasks: at a start every task that ever ended is among them.
+async fn export(exporting: &Exporting, due: BTreeSet<TaskId>) {
+    let look = move |state: &State| due.into_iter().filter_map(|id| wanted(state, id)).collect::<Vec<_>>();
+    let Ok(all) = exporting.decider.look(look).await else { return };
     let root = exporting.folders.root().to_owned();
-    let agents: BTreeSet<String> = wanted.sessions.iter().map(|(_, agent)| places::slug(agent)).collect();
-    let listed = tokio::task::spawn_blocking(move || {
-        let listed = agents.into_iter().map(|agent| {
-            let names = places::names(&root, &format!("{}/{agent}", places::SESSIONS));
-            (agent, names)
-        });
-        listed.collect::<BTreeMap<String, Vec<String>>>()
-    });
-    let Ok(listed) = listed.await else { return };
-    for (session_id, agent) in &wanted.sessions {
-        let there = listed.get(&places::slug(agent)).map_or(&[][..], Vec::as_slice);
-        session_files(exporting, &wanted, *session_id, agent, there).await;
-    }
-    if wanted.purged {
-        for path in &wanted.others {
-            remove(&exporting.decider, &exporting.folders, path, pause_ms(&exporting.retention)).await;
+    let agents: BTreeSet<String> =
+        all.iter().flat_map(|wanted| &wanted.sessions).map(|(_, agent)| places::slug(agent)).collect();
+    let Ok(listed) = tokio::task::spawn_blocking(move || list(&root, agents)).await else { return };
+    for wanted in all {
+        for (session_id, agent) in &wanted.sessions {
+            let there = listed.get(&places::slug(agent)).and_then(|names| names.get(session_id));
+            session_files(exporting, &wanted, *session_id, agent, there.map_or(&[][..], Vec::as_slice)).await;
+        }
+        if wanted.purged {
+            for path in &wanted.others {
+                remove(&exporting.decider, &exporting.folders, path, pause_ms(&exporting.retention)).await;
+            }
         }
     }
+}
+
+fn list(root: &Path, agents: BTreeSet<String>) -> Listed {
+    let mut listed = Listed::new();
+    for agent in agents {
+        let mut by_session: BTreeMap<SessionId, Vec<String>> = BTreeMap::new();
+        for name in places::names(root, &format!("{}/{agent}", places::SESSIONS)) {
+            if let Some(session_id) = places::session_of(&name) {
+                by_session.entry(session_id).or_default().push(name);
+            }
+        }
+        listed.insert(agent, by_session);
+    }
+    listed
 }
 
 fn wanted(state: &State, task_id: TaskId) -> Option<Wanted> {
@@ -102,18 +113,17 @@ fn wanted(state: &State, task_id: TaskId) -> Option<Wanted> {
         .filter_map(|id| state.sessions.get(id))
         .filter_map(|session| Some((session.id, session.launch.as_ref()?.agent_id.clone())))
         .collect();
-    let of_task = |id: &SessionId| sessions.iter().any(|(session, _)| session == id);
-    let others = state
-        .generations
-        .values()
-        .filter(|generation| purged && of_task(&generation.session_id))
+    let others = sessions
+        .iter()
+        .filter(|_| purged)
+        .flat_map(|(session_id, _)| state.generations_of(*session_id))
         .map(|generation| places::generation(generation.id))
         .chain([places::scratch(task_id)])
         .collect();
     Some(Wanted { sessions, others, purged, archived_at: task.archived_at, updated_at: task.updated_at })
 }
 
-/// Brings the files of one session to what is wanted. `there` names the files of its agent.
+/// Brings the files of one session to what is wanted. `there` names those that it has.
 async fn session_files(
     exporting: &Exporting,
     wanted: &Wanted,
@@ -135,8 +145,7 @@ async fn session_files(
         // What is there stays rather than nothing.
         return;
     }
-    let own = format!("{session_id}.jsonl");
-    for other in there.iter().filter(|other| other.starts_with(&own)) {
+    for other in there {
         if wanted.purged || other != name {
             let path = format!("{}/{}/{other}", places::SESSIONS, places::slug(agent));
             remove(&exporting.decider, &exporting.folders, &path, pause_ms(&exporting.retention)).await;
