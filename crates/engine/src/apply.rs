@@ -75,6 +75,7 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
             request_id,
             deadline_at,
         } => {
+            let generation_id = run_id.and_then(|id| state.runs.get(&id)).and_then(|run| run.generation_id);
             state.questions.insert(
                 *question_id,
                 Question {
@@ -85,6 +86,7 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
                     run_id: *run_id,
                     session_id: *session_id,
                     request_id: request_id.clone(),
+                    generation_id: generation_id.filter(|_| request_id.is_some()),
                     opened_at: at,
                     deadline_at: *deadline_at,
                     answer: None,

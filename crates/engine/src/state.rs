@@ -692,6 +692,9 @@ pub struct Question {
     pub session_id: Option<SessionId>,
     /// The agent's JSON-RPC id, for an approval.
     pub request_id: Option<String>,
+    /// The process whose id that is: another one counts from the same number again.
+    #[serde(default)]
+    pub generation_id: Option<GenerationId>,
     /// When it was opened.
     pub opened_at: Timestamp,
     /// When it expires.

@@ -25,12 +25,8 @@ impl Deciding<'_, '_> {
         form: &AskForm,
     ) {
         let Some(generation) = self.state.generations.get(&generation_id) else { return };
-        let session_id = generation.session_id;
-        let asked_before = generation.seen_requests.contains(request_id)
-            || self.state.questions_of(session_id).any(|question| {
-                question.request_id.as_deref() == Some(request_id)
-                    && question.opened_at >= generation.started_at
-            });
+        let asked_before =
+            generation.seen_requests.contains(request_id) || self.state.has_asked(generation, request_id);
         if asked_before {
             return;
         }

@@ -219,6 +219,16 @@ impl State {
         ids.into_iter().flatten().filter_map(|id| self.questions.get(id))
     }
 
+    /// Whether a process has asked under this id before. Rows of earlier programs don't name their process.
+    pub(crate) fn has_asked(&self, generation: &Generation, request_id: &str) -> bool {
+        self.questions_of(generation.session_id).any(|question| {
+            question.request_id.as_deref() == Some(request_id)
+                && question
+                    .generation_id
+                    .map_or(question.opened_at > generation.started_at, |id| id == generation.id)
+        })
+    }
+
     /// Deliveries that are to be brought to their sinks by themselves.
     pub fn open_deliveries(&self) -> impl Iterator<Item = &Delivery> {
         self.working.deliveries.iter().filter_map(|id| self.deliveries.get(id))

@@ -217,3 +217,20 @@ fn words_to_a_session_that_waits_for_a_permission_leave_the_permission_open() {
     host.finish(&mut world, id);
     assert_eq!(world.story(id), "done(proven), exit 0: goal completed, follow_up completed");
 }
+
+#[test]
+fn a_process_that_counts_its_requests_anew_is_not_taken_for_the_one_before() {
+    let mut world = World::new();
+    let mut host = Host::ada(vec![vec![Verb::AskOn("1"), Verb::Exit(3)], asks(&["1"])]);
+    let id = world.create(task(1));
+    let session_id = world.session(id);
+    let again = Command::SendToSession { session_id, text: "and more".to_owned(), by: "kim".to_owned() };
+    world.ok(again);
+    // No time passes between the question, the end of its process and the start of the next.
+    host.finish(&mut world, id);
+    assert_eq!(statuses(&world), [QuestionStatus::Withdrawn, QuestionStatus::Open]);
+    let question_id = world.question();
+    say(&mut world, question_id, Answer::Allow);
+    host.finish(&mut world, id);
+    assert_eq!(answers(&world), [some("1", "yes")]);
+}

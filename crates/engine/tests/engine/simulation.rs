@@ -6,6 +6,7 @@
 mod books;
 mod fleet;
 mod obeying;
+mod platform;
 mod storing;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use rallypoint_model::question::{Answer, QuestionKind};
 use crate::invariants::{Auditor, check_state};
 use crate::world::{World, agent, task};
 use fleet::{Fleet, Process};
+use platform::{Kind, Platform, world_of};
 
 /// Seeds when nobody says how many.
 const SEEDS: u64 = 2_000;
@@ -39,7 +41,14 @@ enum Fault {
     UnreadSpool,
     /// It takes what was said before a restart for unsaid.
     ForgottenWords,
+    /// It promises that the platform knows a message by its key, and the platform doesn't.
+    KeysPromised,
+    /// It takes a lost answer for a refusal.
+    LostTakenForRefused,
 }
+
+/// How often something happened, by its name.
+type Counts = BTreeMap<&'static str, usize>;
 
 /// A xorshift generator.
 struct Random(u64);
@@ -70,6 +79,7 @@ struct Simulation {
     late: Vec<(GenerationId, AgentReport)>,
     /// Which process each run's prompt reached.
     given: BTreeMap<RunId, Vec<(GenerationId, u64)>>,
+    platform: Platform,
     auditor: Auditor,
     audited: usize,
     fault: Option<Fault>,
@@ -89,13 +99,19 @@ impl Simulation {
             corrective_rounds: u32::try_from(random.below(3)).unwrap_or(0),
             ..Limits::default()
         };
-        let world = World::with_limits(limits);
+        let kind = match random.below(3) {
+            0 => Kind::None,
+            1 if !matches!(fault, Some(Fault::KeysPromised | Fault::LostTakenForRefused)) => Kind::Keyed,
+            _ => Kind::Plain,
+        };
+        let (world, platform) = world_of(kind, limits, fault);
         let mut simulation = Self {
             world,
             fleet: Fleet::default(),
             random,
             late: Vec::new(),
             given: BTreeMap::new(),
+            platform,
             auditor: Auditor::default(),
             audited: 0,
             fault,
@@ -114,6 +130,7 @@ impl Simulation {
         for agent in &mut create.agents {
             agent.trusts_load = self.random.chance(50);
         }
+        create.room_id = self.platform.room;
         create.idempotency_key = Some(format!("key{number}"));
         // A client that heard no answer asks again.
         for _ in 0..=self.random.below(2) {
@@ -166,7 +183,8 @@ impl Simulation {
                 self.world.now = self.world.now.plus(i64::try_from(self.random.below(2_000)).unwrap_or(0));
                 self.submit(Command::Tick);
             }
-            97..99 => self.answer_one(),
+            97 => self.answer_one(),
+            98 => self.person_at_platform(),
             _ => self.person(),
         }
     }
@@ -223,6 +241,7 @@ impl Simulation {
             for id in all {
                 moved |= self.fleet.act(id);
             }
+            moved |= self.hear_platform();
             if moved {
                 continue;
             }
@@ -239,15 +258,26 @@ impl Simulation {
     }
 }
 
-/// Lives one seed to its end. Gives its restarts, kills and events.
-fn live(seed: u64, fault: Option<Fault>) -> (u32, u32, usize) {
+/// Lives one seed to its end. Gives what it saw, by name.
+fn live(seed: u64, fault: Option<Fault>) -> Counts {
     let mut simulation = Simulation::new(seed, fault);
     for _ in 0..STEPS {
         simulation.step();
     }
     simulation.come_to_rest();
     simulation.conclude();
-    (simulation.restarts, simulation.kills, simulation.world.journal.len())
+    simulation.conclude_platform();
+    let mut counts = simulation.deliveries_by_status();
+    counts.insert("restarts", simulation.restarts as usize);
+    counts.insert("kills", simulation.kills as usize);
+    counts.insert("events", simulation.world.journal.len());
+    counts
+}
+
+fn add(to: &mut Counts, more: Counts) {
+    for (name, count) in more {
+        *to.entry(name).or_default() += count;
+    }
 }
 
 #[test]
@@ -257,7 +287,7 @@ fn whatever_is_killed_lost_or_repeated_each_prompt_is_given_once_and_each_end_to
     let first = number("RALLY_SIM_FIRST").unwrap_or(0);
     let next = AtomicU64::new(first);
     let work = || {
-        let mut sums = (0, 0, 0);
+        let mut sums = Counts::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= first + seeds {
@@ -266,26 +296,33 @@ fn whatever_is_killed_lost_or_repeated_each_prompt_is_given_once_and_each_end_to
             let Ok(lived) = std::panic::catch_unwind(|| live(seed, None)) else {
                 panic!("seed {seed} breaks a rule; RALLY_SIM_FIRST={seed} RALLY_SIM_SEEDS=1 repeats it");
             };
-            sums = (sums.0 + lived.0, sums.1 + lived.1, sums.2 + lived.2);
+            add(&mut sums, lived);
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let sums: Vec<(u32, u32, usize)> = std::thread::scope(|scope| {
+    let mut sums = Counts::new();
+    std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().expect("no seed breaks a rule")).collect()
+        for worker in workers {
+            add(&mut sums, worker.join().expect("no seed breaks a rule"));
+        }
     });
-    let sum = |part: fn(&(u32, u32, usize)) -> usize| sums.iter().map(part).sum::<usize>();
-    println!(
-        "{seeds} seeds, {} restarts, {} kills, {} events",
-        sum(|sums| sums.0 as usize),
-        sum(|sums| sums.1 as usize),
-        sum(|sums| sums.2)
-    );
+    println!("{seeds} seeds: {sums:?}");
+    // What is never reached is not tested.
+    for name in ["consumed", "failed", "ambiguous", "discarded", "resets", "restarts", "kills"] {
+        assert!(seeds < SEEDS || sums[name] * 100 >= usize::try_from(seeds).unwrap_or(0), "{name}: {sums:?}");
+    }
 }
 
 #[test]
 fn a_host_that_does_wrong_is_noticed() {
-    for fault in [Fault::StaleCursor, Fault::UnreadSpool, Fault::ForgottenWords] {
+    for fault in [
+        Fault::StaleCursor,
+        Fault::UnreadSpool,
+        Fault::ForgottenWords,
+        Fault::KeysPromised,
+        Fault::LostTakenForRefused,
+    ] {
         let noticed = (0..400).any(|seed| std::panic::catch_unwind(|| live(seed, Some(fault))).is_err());
         assert!(noticed, "{fault:?} is not noticed");
     }

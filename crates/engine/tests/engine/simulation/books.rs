@@ -94,8 +94,10 @@ impl Simulation {
     pub(super) fn told(&self) -> Told {
         let mut told = Told::new();
         for message in self.world.messages() {
-            let asks = message.metadata["subAgentEvent"] == "blocked";
-            if let Some(run_id) = message.metadata["runId"].as_str().filter(|_| !asks) {
+            // A question, or a word about the way of a message, is no end.
+            let other = message.metadata["subAgentEvent"] == "blocked"
+                || !message.metadata["deliveryStatus"].is_null();
+            if let Some(run_id) = message.metadata["runId"].as_str().filter(|_| !other) {
                 *told.entry(run_id.to_owned()).or_default().entry(message.room_id).or_default() += 1;
             }
         }

@@ -30,8 +30,9 @@ impl Simulation {
                 self.verify(&round);
                 true
             }
-            // Files for people; nothing here reads them. Rooms are bound to nothing here.
-            Effect::Export(_) | Effect::Send(_) => false,
+            Effect::Send(sending) => self.send_to_platform(&sending, disturbed),
+            // Files for people; nothing here reads them.
+            Effect::Export(_) => false,
         }
     }
 

@@ -3,6 +3,7 @@
 use rallypoint_engine::apply::hear;
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::{Said, State};
+use rallypoint_model::command::Command;
 use rallypoint_model::event::Event;
 use rallypoint_model::session::SpoolCursor;
 use rallypoint_model::time::Timestamp;
@@ -22,6 +23,8 @@ impl Simulation {
         } else {
             without_what_is_not_stored(live.clone())
         };
+        state.channels.clone_from(&live.channels);
+        state.offered_here.clone_from(&live.offered_here);
         for (id, generation) in &mut state.generations {
             generation.cursor = live.generations[id].cursor;
             generation.last_report_at = live.generations[id].last_report_at;
@@ -41,6 +44,8 @@ impl Simulation {
             assert_eq!(state, live, "what is loaded is not what was live");
         }
         self.world.state = state;
+        self.forget_sendings();
+        self.submit(Command::Tick);
     }
 }
 
@@ -80,5 +85,7 @@ pub(super) fn without_what_is_not_stored(mut state: State) -> State {
         generation.last_report_at = Timestamp::default();
         generation.stderr_tail.clear();
     }
+    state.channels.clear();
+    state.offered_here.clear();
     state
 }
