@@ -10,6 +10,7 @@ use crate::duration::Milliseconds;
 
 pub(crate) mod policy;
 pub(crate) mod rooms;
+pub(crate) mod search;
 pub(crate) mod trees;
 pub(crate) mod wanted;
 
@@ -78,6 +79,8 @@ pub(crate) enum Verb {
     },
     /// Add up what agents used, in tokens and money
     Usage(UsageArguments),
+    /// Look for words in tasks, messages and events, newest first
+    Search(search::SearchArguments),
     /// Print a link that lets a browser in, once
     Open,
     /// Check what this machine has and lacks

@@ -23,6 +23,7 @@ mod resolve;
 mod results;
 mod room;
 mod run;
+mod search;
 mod serve;
 mod show;
 mod task;
@@ -122,6 +123,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Policy { verb } => policy::carry_out(verb, &connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,
+        Verb::Search(arguments) => search::carry_out(arguments, &connector, output).await,
         Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,
         Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,

@@ -26,6 +26,7 @@ pub mod roster;
 pub mod router;
 pub mod run_machine;
 pub mod scrub;
+pub mod search;
 pub mod settings;
 pub mod state;
 pub mod task_machine;

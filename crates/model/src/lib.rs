@@ -15,6 +15,7 @@ pub mod command;
 pub mod completion;
 pub mod delivery;
 pub mod event;
+pub mod found;
 pub mod ids;
 pub mod length;
 pub mod limits;

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{policy, rooms, trees, types};
+use crate::{policy, rooms, search, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +142,8 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/rooms/{roomId}/messages", Some("room say"), Body, rooms::SayInput => rooms::SaidView),
     operation!("message.search", "Look for words in messages", Viewer, false,
         Get "/v1/messages", Some("room search"), Body, rooms::SearchRoomsInput => rooms::FoundPage),
+    operation!("search", "Look for words in tasks, messages and events", Viewer, false,
+        Get "/v1/search", Some("search"), Body, search::SearchInput => search::HitPage),
     operation!("delivery.list", "List messages on their way to platform conversations", Viewer, false,
         Get "/v1/deliveries", Some("delivery list"), Body, rooms::ListDeliveriesInput => rooms::DeliveryList),
     operation!("delivery.get", "Show one of them", Viewer, false,

@@ -82,7 +82,7 @@ pub struct SaidView {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchRoomsInput {
-    /// What the messages hold; upper and lower case of ASCII letters are the same.
+    /// Words that the messages hold, all of them; see [`crate::search::SearchInput`].
     pub text: String,
     /// Only in this room; `main` names the world's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ mod create_task;
 mod policy;
 mod retention;
 mod rooms;
+mod search;
 mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +125,8 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "room.get" => answer(rooms::get(shared, &read::<RoomRef>(input)?.room_id).await?),
         "room.reset" => answer(rooms::reset(shared, read(input)?).await?),
         "room.say" => answer(rooms::say(shared, read(input)?).await?),
-        "message.search" => answer(rooms::search(shared, read(input)?).await?),
+        "message.search" => answer(search::messages(shared, read(input)?).await?),
+        "search" => answer(search::everywhere(shared, read(input)?).await?),
         "delivery.list" => answer(rooms::deliveries(shared, read(input)?).await?),
         "delivery.get" => answer(rooms::delivery(shared, read::<DeliveryRef>(input)?.delivery_id).await?),
         "delivery.retry" => answer(rooms::retry(shared, read(input)?).await?),

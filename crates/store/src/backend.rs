@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use rallypoint_engine::changes::Changes;
+use rallypoint_engine::search::Query;
 use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::{RoomId, SessionId, TaskId};
@@ -15,7 +16,7 @@ use rallypoint_model::message::Message;
 use rallypoint_model::time::Timestamp;
 
 use crate::query::EventFilter;
-use crate::{Holdings, Reader, Store, StoreError};
+use crate::{Holdings, Reader, Store, StoreError, WordsFilter};
 
 /// Opens one more reader; readers live beside the writer and beside each other.
 pub type ReaderSource = Arc<dyn Fn() -> Result<Box<dyn JournalReader>, StoreError> + Send + Sync>;
@@ -86,14 +87,14 @@ pub trait JournalReader: Debug + Send {
         limit: u32,
     ) -> Result<Vec<(i64, Message)>, StoreError>;
 
-    /// Messages that hold a text, whatever the case of its ASCII letters, newest first; of one room, or of all.
-    fn search(
+    /// Events that hold all these words, newest first, before a number of the journal, at most this many.
+    fn find(
         &self,
-        room_id: Option<RoomId>,
-        text: &str,
+        filter: WordsFilter,
+        query: &Query,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<(i64, Message)>, StoreError>;
+    ) -> Result<Vec<EventRecord>, StoreError>;
 
     /// The bytes of a full output.
     fn blob(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError>;
@@ -177,14 +178,14 @@ impl JournalReader for Reader {
         Self::messages(self, room_id, task_id, before, limit)
     }
 
-    fn search(
+    fn find(
         &self,
-        room_id: Option<RoomId>,
-        text: &str,
+        filter: WordsFilter,
+        query: &Query,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<(i64, Message)>, StoreError> {
-        Self::search(self, room_id, text, before, limit)
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        Self::find(self, filter, query, before, limit)
     }
 
     fn blob(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {

@@ -12,6 +12,7 @@ pub mod leftovers;
 mod purge;
 pub mod query;
 pub mod schema;
+pub mod words;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ pub use error::StoreError;
 pub use folder::FolderLock;
 pub use leftovers::Holdings;
 pub use query::Reader;
+pub use words::WordsFilter;
 
 /// Name of the database file in the data folder.
 pub const DATABASE_FILE: &str = "rally.db";

@@ -13,7 +13,7 @@ use rusqlite::{Connection, Transaction, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::StoreError;
+use crate::{StoreError, words};
 
 /// Rows read before they are written anew.
 const PAGE: u32 = 500;
@@ -72,6 +72,9 @@ fn scrub_rows(
             let clean = scrub(kind, text)?;
             if clean != *text {
                 transaction.prepare_cached(update)?.execute(params![number, clean])?;
+                if update == UPDATE_EVENT {
+                    words::replace(transaction, *number, kind, &clean)?;
+                }
             }
         }
         if page.len() < PAGE as usize {
@@ -105,6 +108,7 @@ pub(crate) fn is_rewrite_due(connection: &Connection) -> Result<bool, StoreError
 
 /// Writes the file anew and empties the log beside it.
 pub(crate) fn rewrite(connection: &Connection) -> Result<(), StoreError> {
+    connection.execute(words::MERGE, [])?;
     connection.execute_batch("VACUUM")?;
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if busy != 0 {

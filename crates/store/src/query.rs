@@ -20,11 +20,6 @@ use crate::schema::open_reader;
 
 pub(crate) const EVENT_COLUMNS: &str = "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
 
-/// A scan of the messages of a room, or of all: what people look for is recent, and the pages are small.
-const SEARCH_MESSAGES: &str = "SELECT position, doc FROM messages
-    WHERE (?1 IS NULL OR room_id = ?1) AND json_extract(doc, '$.text') LIKE ?2 ESCAPE '\\' AND position < ?3
-    ORDER BY position DESC LIMIT ?4";
-
 /// Reads beside the writer; sees whole transactions only.
 #[derive(Debug)]
 pub struct Reader {
@@ -99,30 +94,6 @@ impl Reader {
         let mut rows = statement.query(params![
             room_id.to_string(),
             task_id.map(|id| id.to_string()),
-            before.unwrap_or(i64::MAX),
-            limit
-        ])?;
-        let mut messages = Vec::new();
-        while let Some(row) = rows.next()? {
-            messages.push((row.get(0)?, doc("messages", &row.get::<_, String>(1)?)?));
-        }
-        Ok(messages)
-    }
-
-    /// Messages that hold a text, whatever its letters' case (of ASCII letters only), newest first, each with its
-    /// position; of one room, or of all.
-    pub fn search(
-        &self,
-        room_id: Option<RoomId>,
-        text: &str,
-        before: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<(i64, Message)>, StoreError> {
-        let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-        let mut statement = self.connection.prepare_cached(SEARCH_MESSAGES)?;
-        let mut rows = statement.query(params![
-            room_id.map(|id| id.to_string()),
-            format!("%{escaped}%"),
             before.unwrap_or(i64::MAX),
             limit
         ])?;

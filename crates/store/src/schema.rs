@@ -7,16 +7,16 @@ use std::time::Duration;
 use rallypoint_model::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::StoreError;
+use crate::{StoreError, words};
 
 /// Version of the schema that this build writes.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// Fault switch: takes the unique index of the keys away.
 pub const DROP_UNIQUE_KEYS: &str = "DROP INDEX IF EXISTS keys_unique;";
 
 /// Migrations, one after another; the place in the list is the version it leads to.
-const MIGRATIONS: [&str; 3] = ["
+const MIGRATIONS: [&str; 4] = ["
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,7 +68,13 @@ CREATE INDEX events_session ON events (session_id, seq) WHERE session_id IS NOT 
 CREATE TABLE failed_deletes (path TEXT PRIMARY KEY, doc TEXT NOT NULL) STRICT;
 ", "
 CREATE TABLE deliveries (id TEXT PRIMARY KEY, room_id TEXT NOT NULL, status TEXT NOT NULL, doc TEXT NOT NULL) STRICT;
+", "
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
 "];
+/// The version whose migration made the index of words, which is then made of the journal.
+const WORDS_VERSION: usize = 4;
 
 /// Opens the writer's connection: write-ahead log, full sync, so that what was
 /// acknowledged is on disk.
@@ -107,6 +113,9 @@ pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     for (index, migration) in MIGRATIONS.iter().enumerate().skip(done) {
         let transaction = connection.transaction()?;
         transaction.execute_batch(migration)?;
+        if index + 1 == WORDS_VERSION {
+            words::fill(&transaction)?;
+        }
         transaction.pragma_update(
             None,
             "user_version",

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{StoreError, leftovers, purge};
+use crate::{StoreError, leftovers, purge, words};
 
 const INSERT_EVENT: &str = "INSERT INTO events
     (at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data)
@@ -42,7 +42,9 @@ pub(crate) fn commit(
     let mut numbers = Vec::with_capacity(changes.events.len());
     for event in &changes.events {
         insert_event(&transaction, event)?;
-        numbers.push(transaction.last_insert_rowid());
+        let seq = transaction.last_insert_rowid();
+        words::insert(&transaction, seq, &event.event)?;
+        numbers.push(seq);
     }
     for row in &changes.touched {
         upsert(&transaction, *row, state)?;
@@ -256,6 +258,9 @@ mod tests {
             purge::MARK_DUE,
             purge::READ_MARK,
             purge::CLEAR_MARK,
+            words::INSERT,
+            words::DELETE,
+            words::MERGE,
             leftovers::UPSERT_FAILED,
             leftovers::DELETE_FAILED,
             leftovers::SELECT_FAILED,

@@ -24,6 +24,7 @@ mod quirks;
 mod resets;
 mod restoring;
 mod retention;
+mod searching;
 mod secrets;
 mod settings;
 mod trees;

@@ -7,8 +7,8 @@ use rallypoint_model::message::Message;
 use rallypoint_model::refusal::Refusal;
 use rallypoint_ops::Problem;
 use rallypoint_ops::rooms::{
-    CreateRoomInput, DeliveryList, DeliveryView, DiscardDeliveryInput, FoundPage, ListDeliveriesInput,
-    ResetRoomInput, RetryDeliveryInput, SaidView, SayInput, SearchRoomsInput,
+    CreateRoomInput, DeliveryList, DeliveryView, DiscardDeliveryInput, ListDeliveriesInput, ResetRoomInput,
+    RetryDeliveryInput, SaidView, SayInput,
 };
 use rallypoint_ops::types::{MessagePage, RoomMessagesInput, RoomView};
 use uuid::Uuid;
@@ -83,23 +83,6 @@ pub(crate) async fn messages(shared: &Shared, input: RoomMessagesInput) -> Resul
     let next_cursor =
         rows.last().filter(|_| full && rows.len() == found).map(|(position, _)| position.to_string());
     Ok(MessagePage { items: rows.into_iter().map(|(_, message)| message).collect(), next_cursor })
-}
-
-pub(crate) async fn search(shared: &Shared, input: SearchRoomsInput) -> Result<FoundPage, Problem> {
-    if input.text.trim().is_empty() {
-        return Err(Problem::invalid("there is nothing to look for"));
-    }
-    let room_id = match &input.room_id {
-        Some(text) => Some(room_id(shared, text).await?),
-        None => None,
-    };
-    let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    let before = position(input.cursor.as_deref())?;
-    let text = input.text;
-    let rows = shared.readers.read(move |reader| reader.search(room_id, &text, before, limit)).await?;
-    let full = rows.len() >= limit as usize;
-    let next_cursor = rows.last().filter(|_| full).map(|(position, _)| position.to_string());
-    Ok(FoundPage { items: rows.into_iter().map(|(_, message)| message).collect(), next_cursor })
 }
 
 fn position(cursor: Option<&str>) -> Result<Option<i64>, Problem> {

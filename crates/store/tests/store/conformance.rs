@@ -9,7 +9,7 @@ use rallypoint_model::time::Timestamp;
 use rallypoint_store::{JournalStore, KeyEnforcement, ReaderSource, StoreError};
 
 use crate::place::{Place, SqliteFolder};
-use crate::{commits, deliveries, faults, opening, pages, purge};
+use crate::{commits, deliveries, faults, opening, pages, purge, words};
 
 /// One more implementation joins by one line: its name, and the place that it brings.
 macro_rules! conformance {
@@ -27,7 +27,10 @@ macro_rules! conformance {
             pages::events_are_paged_by_task_and_room_after_a_number,
             pages::messages_of_a_room_are_paged_backwards_without_a_gap,
             deliveries::deliveries_and_a_reset_room_are_loaded_as_they_were_and_as_the_journal_says,
-            deliveries::messages_are_found_by_their_words_newest_first_and_wildcards_are_plain_letters,
+            words::messages_are_found_by_their_words_newest_first,
+            words::signs_of_a_query_language_are_plain_text,
+            words::words_of_a_script_without_spaces_are_found_in_the_middle,
+            words::tasks_and_messages_are_told_apart_and_a_purged_task_is_found_no_more,
             faults::a_key_is_unique_in_the_database_even_when_the_engine_does_not_look,
             faults::without_the_unique_index_the_same_request_is_stored_twice,
             faults::numbers_of_a_failed_transaction_are_given_to_the_next_one,

@@ -1,4 +1,4 @@
-//! Deliveries and rooms read back as they were, and messages are found by their words.
+//! Deliveries and rooms read back as they were.
 
 use rallypoint_engine::apply::apply;
 use rallypoint_engine::changes::Changes;
@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use crate::place::Place;
 use crate::recorded::Recorded;
-use crate::world::{MAIN_ROOM, World, task};
+use crate::world::{World, task};
 
-const ROOM: RoomId = RoomId(Uuid::from_u128(0x300));
+pub(crate) const ROOM: RoomId = RoomId(Uuid::from_u128(0x300));
 
-fn bound<P: Place>() -> Recorded<P> {
+pub(crate) fn bound<P: Place>() -> Recorded<P> {
     let mut recorded = Recorded::new();
     let world = &mut recorded.world;
     world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: true, problem: None });
@@ -34,7 +34,7 @@ fn bound<P: Place>() -> Recorded<P> {
     recorded
 }
 
-fn say(world: &mut World, room_id: RoomId, text: &str) {
+pub(crate) fn say(world: &mut World, room_id: RoomId, text: &str) {
     world.ok(Command::SayInRoom(SayInRoom {
         room_id,
         text: text.to_owned(),
@@ -64,29 +64,4 @@ pub(crate) fn deliveries_and_a_reset_room_are_loaded_as_they_were_and_as_the_jou
         apply(&mut replayed, record, &mut Changes::default());
     }
     assert_eq!((replayed.deliveries, replayed.rooms), (loaded.deliveries, loaded.rooms));
-}
-
-pub(crate) fn messages_are_found_by_their_words_newest_first_and_wildcards_are_plain_letters<P: Place>() {
-    let mut recorded = bound::<P>();
-    for text in ["The Plan", "100% of the plan", "a_b", "nothing"] {
-        say(&mut recorded.world, MAIN_ROOM, text);
-    }
-    say(&mut recorded.world, ROOM, "plan of the room");
-    let (_folder, store, _world) = recorded.reopen();
-    let reader = store.reader().expect("a reader");
-    let found = |room, text: &str, before, limit| -> Vec<(i64, String)> {
-        let rows = reader.search(room, text, before, limit).expect("rows");
-        rows.into_iter().map(|(position, message)| (position, message.text)).collect()
-    };
-    let texts = |room, text: &str| -> Vec<String> {
-        found(room, text, None, 10).into_iter().map(|(_, text)| text).collect()
-    };
-    assert_eq!(texts(None, "plan"), ["plan of the room", "100% of the plan", "The Plan"]);
-    assert_eq!(texts(Some(MAIN_ROOM), "PLAN"), ["100% of the plan", "The Plan"]);
-    assert_eq!(texts(None, "0%"), ["100% of the plan"]);
-    assert_eq!(texts(None, "a_b"), ["a_b"]);
-    assert_eq!(texts(None, "_"), ["a_b"]);
-    assert!(texts(None, "\\").is_empty());
-    let first = found(None, "plan", None, 1);
-    assert_eq!(found(None, "plan", Some(first[0].0), 1)[0].1, "100% of the plan");
 }

@@ -22,6 +22,7 @@ mod place;
 mod purge;
 mod recorded;
 mod sqlite;
+mod words;
 #[path = "../../../engine/tests/engine/world.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
 mod world;

@@ -59,6 +59,17 @@ fn found(folder: &Path) -> usize {
     count
 }
 
+/// How many of its parts the index of words holds.
+fn indexed(folder: &Path) -> i64 {
+    let connection = rusqlite::Connection::open(folder.join(DATABASE_FILE)).expect("a database");
+    connection
+        .execute_batch("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, words, 'row')")
+        .expect("a view");
+    connection
+        .query_row("SELECT COUNT(*) FROM temp.terms WHERE term IN ('xyzzy', 'plugh')", [], |row| row.get(0))
+        .expect("a count")
+}
+
 fn purge<P>(recorded: &mut Recorded<P>, id: TaskId) {
     recorded.world.ok(Command::DeleteTask { task_id: id, mode: DeleteMode::Purge, by: "kim".to_owned() });
 }
@@ -67,11 +78,12 @@ fn purge<P>(recorded: &mut Recorded<P>, id: TaskId) {
 fn no_word_of_a_purged_task_is_left_in_the_files() {
     let (mut recorded, id) = worked::<SqliteFolder>();
     let folder = recorded.place.0.path().to_owned();
-    assert!(found(&folder) > 20, "the test looks for nothing");
+    assert!(found(&folder) > 20 && indexed(&folder) > 0, "the test looks for nothing");
     let before = recorded.store.borrow().journal().expect("a journal");
     purge(&mut recorded, id);
     recorded.store.borrow_mut().rewrite().expect("a new file");
     assert_eq!(found(&folder), 0);
+    assert_eq!(indexed(&folder), 0);
     let after = recorded.store.borrow().journal().expect("a journal");
     for (before, after) in before.iter().zip(&after) {
         assert_eq!(
@@ -194,7 +206,7 @@ fn a_database_of_the_version_before_is_brought_forward() {
     {
         let connection = rusqlite::Connection::open(folder.join(DATABASE_FILE)).expect("a database");
         connection
-            .execute_batch("DROP TABLE deliveries; DROP TABLE failed_deletes; DROP INDEX events_session; PRAGMA user_version = 1;")
+            .execute_batch("DROP TABLE words; DROP TABLE deliveries; DROP TABLE failed_deletes; DROP INDEX events_session; PRAGMA user_version = 1;")
             .expect("an old database");
     }
     let Recorded { place, store, mut world } = recorded;
@@ -204,5 +216,9 @@ fn a_database_of_the_version_before_is_brought_forward() {
     assert_eq!(documents(&store.load().expect("a state")), live);
     let holdings = store.reader().expect("a reader").holdings().expect("a look");
     assert_eq!(holdings.failed_deletes, []);
+    let query = rallypoint_engine::search::Query::parse("fixed").expect("a word");
+    let reader = store.reader().expect("a reader");
+    let found = reader.find(rallypoint_store::WordsFilter::default(), &query, None, 9).expect("rows");
+    assert!(!found.is_empty(), "the index of words is made of the journal");
     assert!(live["tasks"].get(id.to_string()).is_some_and(Value::is_object));
 }
