@@ -8,13 +8,15 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AuthMethodId, AuthenticateRequest, BooleanConfigOptionCapabilities, CancelNotification,
     ClientCapabilities, ClientSessionCapabilities, CloseSessionRequest, CompactionCapabilities, ContentBlock,
-    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, Error,
-    FileSystemCapabilities, Implementation, InitializeRequest, LoadSessionRequest, Meta, NewSessionRequest,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, EnvVariable, Error,
+    FileSystemCapabilities, Implementation, InitializeRequest, LoadSessionRequest, McpServer, McpServerStdio, Meta, NewSessionRequest,
     NoticeCapabilities, PlanCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
     ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
     SessionConfigOptionsCapabilities, SessionConfigValueId, SessionId, SessionModeId,
     SetSessionConfigOptionRequest, SetSessionModeRequest, SubagentCapabilities, TextContent,
 };
+use std::path::PathBuf;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -32,6 +34,8 @@ use crate::failures;
 
 /// Name under which we introduce ourselves.
 const CLIENT_NAME: &str = "rallypoint";
+/// Name of our tool server, which agents put before the names of its tools.
+const SERVER_NAME: &str = "rallypoint";
 
 /// The line for this input, its line end included.
 ///
@@ -48,8 +52,27 @@ pub struct Beside {
     pub contents: Contents,
     /// What is done for the agent, for the hello.
     pub services: Vec<AgentService>,
+    /// Our tool server, for an agent that is to start it. Its token is nowhere else.
+    pub tools: Option<ToolServer>,
     /// What became of a file that was to be read or written, for its answer.
     pub file: Option<Result<Value, RpcError>>,
+}
+
+/// How an agent starts our tool server.
+#[derive(Clone)]
+pub struct ToolServer {
+    /// Absolute path of the program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its environment, the token of the generation among it.
+    pub environment: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for ToolServer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ToolServer").field("arguments", &self.arguments).finish_non_exhaustive()
+    }
 }
 
 /// The same with what stands beside the input.
@@ -72,13 +95,18 @@ pub fn encode_with(input: &AgentInput, seq: u64, beside: &Beside) -> Vec<u8> {
                 Err(error) => line(&Refusal { jsonrpc: "2.0", id: &id, error: error.to_value() }),
             }
         }
-        AgentInput::NewSession { cwd } => request(seq, "session/new", NewSessionRequest::new(cwd)),
-        AgentInput::LoadSession { agent_session_id, cwd } => {
-            request(seq, "session/load", LoadSessionRequest::new(session_id(agent_session_id), cwd))
+        AgentInput::NewSession { cwd, tools } => {
+            let params = NewSessionRequest::new(cwd).mcp_servers(servers(*tools, beside));
+            request(seq, "session/new", params)
         }
-        AgentInput::ResumeSession { agent_session_id, cwd } => {
+        AgentInput::LoadSession { agent_session_id, cwd, tools } => {
+            let params = LoadSessionRequest::new(session_id(agent_session_id), cwd);
+            request(seq, "session/load", params.mcp_servers(servers(*tools, beside)))
+        }
+        AgentInput::ResumeSession { agent_session_id, cwd, tools } => {
             // Servers are left out when there are none, which this request allows.
-            request(seq, "session/resume", ResumeSessionRequest::new(session_id(agent_session_id), cwd))
+            let params = ResumeSessionRequest::new(session_id(agent_session_id), cwd);
+            request(seq, "session/resume", params.mcp_servers(servers(*tools, beside)))
         }
         AgentInput::CloseSession { agent_session_id } => {
             request(seq, "session/close", CloseSessionRequest::new(session_id(agent_session_id)))
@@ -156,6 +184,17 @@ fn initialize(services: &[AgentService]) -> InitializeRequest {
     InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(Implementation::new(CLIENT_NAME, env!("CARGO_PKG_VERSION")))
+}
+
+/// The servers that an agent is to start: ours, where the input says so and the caller says how.
+fn servers(tools: bool, beside: &Beside) -> Vec<McpServer> {
+    let Some(server) = beside.tools.as_ref().filter(|_| tools) else { return Vec::new() };
+    let environment =
+        server.environment.iter().map(|(name, value)| EnvVariable::new(name.as_str(), value.as_str()));
+    let stdio = McpServerStdio::new(SERVER_NAME, &server.program)
+        .args(server.arguments.clone())
+        .env(environment.collect());
+    vec![McpServer::Stdio(stdio)]
 }
 
 /// The content is our own map, checked against the form that was asked: the schema's type keeps no order and no numbers

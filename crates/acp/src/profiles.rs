@@ -80,6 +80,9 @@ pub struct Profile {
     /// What is done for it: `fs` reads and writes text files of the work folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<AgentService>,
+    /// Whether our tools are given to it, by a tool server that it starts in its conversation.
+    #[serde(default = "given")]
+    pub mcp: bool,
     /// What a person does when it wants a login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login_hint: Option<String>,
@@ -134,6 +137,10 @@ impl Login {
     pub fn is_unknown(&self) -> bool {
         self.variables.is_empty() && self.files.is_empty()
     }
+}
+
+fn given() -> bool {
+    true
 }
 
 fn no_usage() -> UsageKind {

@@ -83,6 +83,8 @@ pub(crate) enum Verb {
     Search(search::SearchArguments),
     /// Print a link that lets a browser in, once
     Open,
+    /// Serve our tools to the agent of a session; started by the agent
+    Mcp(McpArguments),
     /// Check what this machine has and lacks
     Doctor,
     /// Watch three agents work on one small task, in a throw-away folder
@@ -341,6 +343,13 @@ pub(crate) enum DaemonVerb {
     Status,
     /// End it; agents live on and are found again by the next one
     Stop,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArguments {
+    /// The session; its token is taken from `RALLY_SESSION_TOKEN`
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: rallypoint_model::ids::SessionId,
 }
 
 #[derive(Debug, Args)]

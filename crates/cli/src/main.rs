@@ -15,6 +15,7 @@ mod doctor;
 mod duration;
 mod environment;
 mod failure;
+mod mcp;
 mod open;
 mod output;
 mod policy;
@@ -125,6 +126,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,
         Verb::Search(arguments) => search::carry_out(arguments, &connector, output).await,
         Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,
+        Verb::Mcp(arguments) => mcp::carry_out(&arguments, &connector).await,
         Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,
         // Told apart above.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, Response};
 use rallypoint_ops::registry::find;
 use rallypoint_ops::{Method, Operation, Problem};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::{Address, ClientError, connect};
+use crate::{Client, ClientError, connect};
 
 /// Time a call may take from sent to answered. The slowest one stores a command under load; a run's own time is
 /// spent elsewhere.
@@ -23,15 +23,21 @@ const CALL_DEADLINE: Duration = Duration::from_secs(30);
 const ANSWER_MAX_BYTES: usize = 256 * 1024 * 1024;
 
 pub(crate) async fn carry_out<I>(
-    address: &Address,
+    client: &Client,
     operation: &str,
     input: &I,
 ) -> Result<Vec<u8>, ClientError>
 where
     I: Serialize + ?Sized,
 {
-    let request = request(declared(operation)?, input)?;
-    timeout(CALL_DEADLINE, async { whole(connect::send(address, request).await?).await })
+    let mut request = request(declared(operation)?, input)?;
+    if let Some(token) = &client.token {
+        let mut shown = HeaderValue::from_str(&format!("Bearer {}", token.0))
+            .map_err(|_| ClientError::Protocol("the token fits no header".to_owned()))?;
+        shown.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, shown);
+    }
+    timeout(CALL_DEADLINE, async { whole(connect::send(&client.address, request).await?).await })
         .await
         .unwrap_or(Err(ClientError::Lost))
 }

@@ -51,17 +51,35 @@ enum Address {
 #[derive(Clone, Debug)]
 pub struct Client {
     address: Arc<Address>,
+    token: Option<Token>,
+}
+
+/// A token that is shown with each call, and never printed.
+#[derive(Clone)]
+struct Token(Arc<str>);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Token(…)")
+    }
 }
 
 impl Client {
     /// The daemon behind this socket.
     pub fn unix(path: impl AsRef<Path>) -> Self {
-        Self { address: Arc::new(Address::Socket(path.as_ref().to_owned())) }
+        Self { address: Arc::new(Address::Socket(path.as_ref().to_owned())), token: None }
     }
 
     /// The daemon behind this port.
     pub fn tcp(address: SocketAddr) -> Self {
-        Self { address: Arc::new(Address::Tcp(address)) }
+        Self { address: Arc::new(Address::Tcp(address)), token: None }
+    }
+
+    /// The same daemon, shown this token with each call.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        self.token = Some(Token(token.into()));
+        self
     }
 
     /// Carries out one operation.
@@ -81,7 +99,7 @@ impl Client {
     where
         I: Serialize + ?Sized,
     {
-        call::carry_out(&self.address, operation, input).await
+        call::carry_out(self, operation, input).await
     }
 
     /// Follows the journal after `input.after`, or from now on when it is absent.

@@ -11,6 +11,7 @@ mod native;
 mod room;
 mod run;
 mod task;
+mod tools;
 
 use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::message::{Message, Speaker};
@@ -142,6 +143,9 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         Event::SessionOffered { .. } | Event::SessionConfigured { .. } => {
             native::session_event(state, record, changes);
         }
+        Event::GenerationToolsConnected { .. }
+        | Event::SessionToolCalled { .. }
+        | Event::SessionToolAnswered { .. } => tools::tool_event(state, record, changes),
         Event::GenerationStarted { .. }
         | Event::GenerationMoved { .. }
         | Event::GenerationInitialized { .. }

@@ -29,6 +29,7 @@ mod settings;
 mod spawn;
 mod stop;
 mod task;
+mod tools;
 mod tree_stop;
 pub mod verification;
 
@@ -206,6 +207,15 @@ impl Deciding<'_, '_> {
                 Ok(Outcome::Done)
             }
             Command::ShiftClocks { by_ms, anchor } => Ok(self.shift_clocks(*by_ms, anchor.as_ref())),
+            Command::ToolsConnected { generation_id, process, client } => {
+                self.tools_connected(*generation_id, process, client)
+            }
+            Command::ToolCalled { generation_id, process, request_id, request } => {
+                self.tool_called(*generation_id, process, request_id, request)
+            }
+            Command::ToolCallCancelled { generation_id, process, request_id } => {
+                Ok(self.tool_call_cancelled(*generation_id, process, request_id))
+            }
             Command::Tick => {
                 self.tick();
                 Ok(Outcome::Done)

@@ -17,7 +17,7 @@ use rallypoint_model::agent_io::AgentInput;
 use rallypoint_model::channel::Conversation;
 use rallypoint_model::command::AgentLaunch;
 use rallypoint_model::delivery::DeliveryStatus;
-use rallypoint_model::ids::{DeliveryId, GenerationId, MessageId, RoomId, TaskId};
+use rallypoint_model::ids::{DeliveryId, GenerationId, MessageId, RoomId, SessionId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::run::RunStatus;
 use rallypoint_model::session::{GenerationStatus, SpoolCursor};
@@ -78,6 +78,8 @@ pub struct Sending {
 pub struct Attendance {
     /// The generation.
     pub generation_id: GenerationId,
+    /// Its session.
+    pub session_id: SessionId,
     /// How it stands.
     pub status: GenerationStatus,
     /// How to start it.
@@ -161,6 +163,7 @@ fn due_of_generation(state: &State, id: GenerationId, limits: &Limits) -> Option
     let cwd = state.tasks.get(&task_id)?.cwd.clone();
     Some(Effect::Attend(Attendance {
         generation_id: id,
+        session_id: session.id,
         status: generation.status,
         launch: session.launch.clone()?,
         task_id,

@@ -29,6 +29,7 @@ use rallypoint_model::session::{FrozenOrigin, GenerationEnd, GenerationStatus, S
 use rallypoint_model::stop::{StopNode, StoppedNode};
 use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::{ClockAnchor, Timestamp};
+use rallypoint_model::tool_call::{ToolCall, ToolsConnected};
 use rallypoint_model::usage::{RunUsage, TokenCounts, UsageNoted};
 use serde::{Deserialize, Serialize};
 
@@ -471,6 +472,9 @@ pub struct Run {
     /// Whether the full output was removed since.
     #[serde(default)]
     pub result_removed: bool,
+    /// What the worker reported with a tool call, the last time that it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<CompletionReport>,
     /// What the worker claims.
     pub claim: Option<CompletionReport>,
     /// Its last words without the report.
@@ -624,6 +628,12 @@ pub struct Generation {
     /// What was set in its conversation, each once.
     #[serde(default)]
     pub set: Vec<SetValue>,
+    /// Its tool server, since it said hello.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsConnected>,
+    /// Calls of our tools, in the order they came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
     /// Lines that were no frames.
     pub junk_lines: u64,
     /// Tail of its error output. Operational.
@@ -666,6 +676,11 @@ impl Generation {
     /// The input of this number.
     pub fn input(&self, seq: u64) -> Option<&InputEntry> {
         self.inputs.iter().find(|entry| entry.seq == seq)
+    }
+
+    /// The tool call of this name.
+    pub fn tool_call(&self, process: &str, request_id: &str) -> Option<&ToolCall> {
+        self.tool_calls.iter().find(|call| call.process == process && call.request_id == request_id)
     }
 
     /// Whether it has not ended.

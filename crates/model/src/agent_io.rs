@@ -74,6 +74,9 @@ pub enum AgentInput {
     NewSession {
         /// Absolute path.
         cwd: String,
+        /// Whether our tool server is started in it; how is said only on the wire.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tools: bool,
     },
     /// Open an earlier conversation again, with its history replayed.
     LoadSession {
@@ -81,6 +84,9 @@ pub enum AgentInput {
         agent_session_id: String,
         /// Absolute path.
         cwd: String,
+        /// Whether our tool server is started in it; how is said only on the wire.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tools: bool,
     },
     /// Open an earlier conversation again, without its history.
     ResumeSession {
@@ -88,6 +94,9 @@ pub enum AgentInput {
         agent_session_id: String,
         /// Absolute path.
         cwd: String,
+        /// Whether our tool server is started in it; how is said only on the wire.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tools: bool,
     },
     /// End the conversation.
     CloseSession {

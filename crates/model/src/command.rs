@@ -20,6 +20,7 @@ use crate::routing::ExplicitEvent;
 use crate::session::GenerationEnd;
 use crate::task::{Criterion, Evidence};
 use crate::time::ClockAnchor;
+use crate::tool_call::{ToolAnswer, ToolRequest};
 use crate::usage::UsageKind;
 
 /// Everything needed to start an agent, resolved before the task is made.
@@ -76,6 +77,9 @@ pub struct AgentLaunch {
     /// How it talks to its parent, when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<mail::Conversation>,
+    /// Whether our tool server is started in its conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tools: bool,
 }
 
 /// Why a task got an agent.
@@ -441,6 +445,35 @@ pub enum Command {
         /// How the machine's clock stands now, where that has changed.
         anchor: Option<ClockAnchor>,
     },
+    /// The tool server of an agent process said hello with the process's token.
+    ToolsConnected {
+        /// Which.
+        generation_id: GenerationId,
+        /// Names the hello.
+        process: String,
+        /// Who speaks to it, as it says.
+        client: String,
+    },
+    /// An agent calls one of our tools.
+    ToolCalled {
+        /// Its process.
+        generation_id: GenerationId,
+        /// Names the hello of the tool server that brings the call.
+        process: String,
+        /// JSON-RPC id of the call, raw JSON text.
+        request_id: String,
+        /// What it asks for.
+        request: ToolRequest,
+    },
+    /// An agent does not wait for a call any more.
+    ToolCallCancelled {
+        /// Its process.
+        generation_id: GenerationId,
+        /// Names the hello.
+        process: String,
+        /// JSON-RPC id of the call, raw JSON text.
+        request_id: String,
+    },
     /// Time has passed.
     Tick,
 }
@@ -486,6 +519,11 @@ pub enum Outcome {
     Delivery {
         /// The new delivery.
         delivery_id: DeliveryId,
+    },
+    /// A tool call was taken in, or is the one that came before under its name.
+    ToolCall {
+        /// What it came to; absent while that is not decided.
+        answer: Option<ToolAnswer>,
     },
     /// It referred to something that has moved on; harmless.
     Stale,

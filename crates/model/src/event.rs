@@ -26,6 +26,7 @@ use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind}
 use crate::stop::{StopNode, StoppedNode};
 use crate::task::{Criterion, Evidence, TaskReason, TaskStatus, TaskTrigger, Verdict};
 use crate::time::{ClockAnchor, Timestamp};
+use crate::tool_call::{ToolAnswer, ToolCall};
 use crate::usage::{RunUsage, TokenCounts};
 
 /// Version of the payload schema written by this build.
@@ -717,6 +718,42 @@ pub enum Event {
         seq: u64,
         /// Empty when it went well, else what the agent said.
         problem: Option<String>,
+    },
+    /// The tool server of an agent process said hello with the process's token.
+    #[serde(rename = "generation.tools_connected")]
+    GenerationToolsConnected {
+        /// Which.
+        generation_id: GenerationId,
+        /// Names the hello.
+        process: String,
+        /// Who speaks to it, as it says.
+        client: String,
+    },
+    /// An agent called one of our tools.
+    #[serde(rename = "session.tool_called")]
+    SessionToolCalled {
+        /// Its session.
+        session_id: SessionId,
+        /// Its process.
+        generation_id: GenerationId,
+        /// How the call came: `mcp`.
+        source: String,
+        /// The call, without its answer.
+        call: ToolCall,
+    },
+    /// What a tool call came to is decided.
+    #[serde(rename = "session.tool_answered")]
+    SessionToolAnswered {
+        /// Its session.
+        session_id: SessionId,
+        /// Its process.
+        generation_id: GenerationId,
+        /// Names the hello of the tool server.
+        process: String,
+        /// JSON-RPC id of the call, raw JSON text.
+        request_id: String,
+        /// What it came to.
+        answer: ToolAnswer,
     },
     /// Something else worth keeping about a generation.
     #[serde(rename = "generation.noted")]

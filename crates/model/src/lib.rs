@@ -32,4 +32,5 @@ pub mod session;
 pub mod stop;
 pub mod task;
 pub mod time;
+pub mod tool_call;
 pub mod usage;

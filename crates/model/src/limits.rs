@@ -28,6 +28,8 @@ pub struct Limits {
     pub round_trip_cap: u32,
     /// Messages from sibling to sibling that one word of a person may set off.
     pub hops_per_trace: u32,
+    /// Calls of our tools by one agent process.
+    pub tool_calls: u32,
     /// Active time of a run in seconds; 0 means none.
     pub run_timeout_seconds: u64,
     /// Absolute time of an agent process in seconds; 0 means none.
@@ -101,6 +103,7 @@ impl Default for Limits {
             crash_budget: 3,
             round_trip_cap: 32,
             hops_per_trace: 8,
+            tool_calls: 1_000,
             run_timeout_seconds: 0,
             hard_timeout_seconds: 0,
             question_deadline_minutes: 1_440,

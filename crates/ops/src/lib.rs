@@ -9,6 +9,7 @@ pub mod problem;
 pub mod registry;
 pub mod rooms;
 pub mod search;
+pub mod tools;
 pub mod trees;
 pub mod types;
 

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{policy, rooms, search, trees, types};
+use crate::{policy, rooms, search, tools, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Role {
     Operator,
     /// May do everything.
     Admin,
+    /// An agent process, by the token of its session, and nobody else.
+    Session,
 }
 
 /// How the answer travels.
@@ -114,6 +116,12 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/sessions/{sessionId}/wait", Some("task wait"), Body, trees::WaitInput => types::Empty),
     operation!("session.stop", "End a sub-agent and all below it", Operator, true,
         Post "/v1/sessions/{sessionId}/stop", Some("task stop --session"), Body, trees::StopSessionInput => trees::StopView),
+    operation!("session.tools", "Say that the tool server of a session is there", Session, false,
+        Post "/v1/sessions/{sessionId}/tools", Some("mcp"), Body, tools::ToolsInput => types::Empty),
+    operation!("session.call", "Call one of our tools for the agent of a session", Session, false,
+        Post "/v1/sessions/{sessionId}/calls", Some("mcp"), Body, tools::CallInput => tools::CallView),
+    operation!("session.cancel_call", "Wait no longer for such a call", Session, false,
+        Post "/v1/sessions/{sessionId}/calls/cancel", Some("mcp"), Body, tools::CallRef => types::Empty),
     operation!("event.list", "Read the journal", Viewer, false,
         Get "/v1/events", Some("task log"), Body, types::EventsInput => types::EventPage),
     operation!("event.stream", "Follow the journal live", Viewer, false,

@@ -20,6 +20,7 @@ use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{GenerationStatus, SessionStatus};
 use rallypoint_model::task::{AgentRequest, Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::Timestamp;
+use rallypoint_model::tool_call::ToolsStatus;
 use rallypoint_model::usage::{ContextFill, Measured, TokenCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -313,6 +314,9 @@ pub struct GenerationView {
     pub status: GenerationStatus,
     /// Frames understood.
     pub frames: u64,
+    /// Whether it has our tools.
+    #[serde(default)]
+    pub tools: ToolsStatus,
     /// What it said about itself; the raw answer stands in its event.
     #[serde(default)]
     pub capabilities: AgentCapabilities,

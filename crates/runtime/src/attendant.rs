@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rallypoint_acp::inbound::{OpenRequest, Peer, PeerState};
-use rallypoint_acp::outbound::{Beside, Contents, encode_with};
+use rallypoint_acp::outbound::{Beside, Contents, ToolServer, encode_with};
 use rallypoint_acp::rpc::{INTERNAL_ERROR, RpcError};
 use rallypoint_engine::due::Attendance;
 use rallypoint_engine::state::InputKind;
@@ -28,7 +28,9 @@ use rallypoint_process::client::{
     revoke,
 };
 use rallypoint_process::fault_point::pass;
+use rallypoint_ops::tools::TOKEN_VARIABLE;
 use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before, spool_end};
+use rallypoint_process::sweep::RUN_MARKER_VARIABLE;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
@@ -41,6 +43,7 @@ use crate::funnel::SharedRedactor;
 use crate::journal_reader::Readers;
 use crate::launches::Environments;
 use crate::resend;
+use crate::session_tokens::SessionTokens;
 use crate::spool_items::SpoolItems;
 
 /// Records read before what they say is reported.
@@ -70,6 +73,7 @@ pub(crate) struct Attending {
     pub(crate) limits: Arc<Limits>,
     pub(crate) redactor: SharedRedactor,
     pub(crate) environments: Environments,
+    pub(crate) tokens: SessionTokens,
     pub(crate) faults: Faults,
     pub(crate) shim_environment: Vec<(String, String)>,
     pub(crate) retention: Arc<Retention>,
@@ -91,14 +95,24 @@ enum End {
 }
 
 /// Sees to one generation until it has ended.
-pub(crate) async fn attend(shared: Attending, mut wanted: watch::Receiver<Attendance>) {
+pub(crate) async fn attend(shared: Attending, wanted: watch::Receiver<Attendance>) {
+    let id = wanted.borrow().generation_id;
+    // Known before anything of the agent is read, which may show its environment.
+    if wanted.borrow().launch.tools {
+        shared.redactor.add_seal(id, shared.tokens.seal(id));
+    }
+    attend_to_end(&shared, wanted).await;
+    shared.redactor.forget_seal(id);
+}
+
+async fn attend_to_end(shared: &Attending, mut wanted: watch::Receiver<Attendance>) {
     let id = wanted.borrow().generation_id;
     let folder = shared.folders.generation(id);
     loop {
         let attendance = wanted.borrow_and_update().clone();
-        let end = match reach(&shared, &attendance, &folder).await {
-            Reached::Shim(handle, attached) => work(&shared, &folder, handle, attached, &mut wanted).await,
-            Reached::Gone(end) => declare(&shared, &attendance, &folder, end).await,
+        let end = match reach(shared, &attendance, &folder).await {
+            Reached::Shim(handle, attached) => work(shared, &folder, handle, attached, &mut wanted).await,
+            Reached::Gone(end) => declare(shared, &attendance, &folder, end).await,
             Reached::Unreachable => End::Reattach,
             Reached::LetGo => End::LetGo,
         };
@@ -455,7 +469,28 @@ async fn beside(shared: &Attending, attendance: &Attendance, input: &AgentInput)
         }
         _ => None,
     };
-    Some(Beside { contents, services, file })
+    let tools = attendance.launch.tools.then(|| tool_server(shared, attendance));
+    Some(Beside { contents, services, tools, file })
+}
+
+/// How the agent starts our tool server. The token goes from here to the wire and nowhere else; the run marker goes
+/// along because agents start such servers with an environment of their own making.
+fn tool_server(shared: &Attending, attendance: &Attendance) -> ToolServer {
+    let id = attendance.generation_id;
+    ToolServer {
+        program: shared.program.clone(),
+        arguments: vec![
+            "--data".to_owned(),
+            shared.folders.root().display().to_string(),
+            "mcp".to_owned(),
+            "--session".to_owned(),
+            attendance.session_id.to_string(),
+        ],
+        environment: vec![
+            (TOKEN_VARIABLE.to_owned(), shared.tokens.of(id)),
+            (RUN_MARKER_VARIABLE.to_owned(), shared.folders.marker(id)),
+        ],
+    }
 }
 
 /// The files that an input refers to; nothing while the store can't be read. What was removed from it is left out.

@@ -8,7 +8,7 @@ use rallypoint_engine::view::is_idle;
 use rallypoint_model::command::Command;
 use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::event::EventRecord;
-use rallypoint_model::ids::{EntityId, RoomId, TaskId, WorldId};
+use rallypoint_model::ids::{EntityId, GenerationId, RoomId, SessionId, TaskId, WorldId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::time::Timestamp;
@@ -30,6 +30,7 @@ use crate::launches::Environments;
 use crate::preflight::Versions;
 use crate::retention::exporter::Exporting;
 use crate::retention::sweeper::{Sweeping, sweep_on};
+use crate::session_tokens::SessionTokens;
 use crate::sources::{SystemClock, clock_anchor};
 
 /// Events kept for followers that are a little behind; a slower one reads the journal.
@@ -115,6 +116,7 @@ pub(crate) struct Shared {
     pub(crate) program: PathBuf,
     pub(crate) redactor: SharedRedactor,
     pub(crate) environments: Environments,
+    pub(crate) tokens: SessionTokens,
     pub(crate) versions: Versions,
     pub(crate) epoch: u64,
     pub(crate) started_at: Timestamp,
@@ -125,6 +127,15 @@ pub(crate) struct Shared {
     last_call: Mutex<Instant>,
     pub(crate) followers: broadcast::Sender<Arc<EventRecord>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// An agent process whose token was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenHolder {
+    /// Its generation.
+    pub generation_id: GenerationId,
+    /// Its session.
+    pub session_id: SessionId,
 }
 
 /// Handle of a running daemon. Cheap to clone.
@@ -148,6 +159,8 @@ impl Daemon {
         let redactor = SharedRedactor::new(config.secrets.clone());
         redactor.add(config.channels.secrets());
         let environments = Environments::default();
+        let tokens = SessionTokens::open(&folder)
+            .map_err(|source| OpenError::Folder { folder: folder.clone(), source })?;
         let limits = Arc::new(config.limits.clone());
         let (followers, _) = broadcast::channel(FOLLOW_BUFFER);
         let (effects, due) = mpsc::unbounded_channel();
@@ -172,6 +185,7 @@ impl Daemon {
             program: options.program.clone(),
             redactor: redactor.clone(),
             environments: environments.clone(),
+            tokens: tokens.clone(),
             versions: Versions::default(),
             epoch,
             started_at: SystemClock.now(),
@@ -206,6 +220,7 @@ impl Daemon {
             limits,
             redactor,
             environments,
+            tokens,
             faults,
             shim_environment: shim_environment(),
             retention,
@@ -237,6 +252,22 @@ impl Daemon {
     pub async fn call(&self, operation: &str, input: Value) -> Result<Value, Problem> {
         *self.shared.last_call.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         crate::handlers::call(&self.shared, operation, input).await
+    }
+
+    /// Whose session token this is; an error when it is nobody's, or its process has ended.
+    pub async fn holder_of_token(&self, token: &str) -> Result<TokenHolder, Problem> {
+        crate::handlers::tools::holder_of(&self.shared, token).await
+    }
+
+    /// Carries out an operation of the role `session` for the holder of a token.
+    pub async fn call_by_session(
+        &self,
+        holder: &TokenHolder,
+        operation: &str,
+        input: Value,
+    ) -> Result<Value, Problem> {
+        *self.shared.last_call.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        crate::handlers::tools::call(&self.shared, holder, operation, input).await
     }
 
     /// Events after `after` (from now on when absent) in order, each once, then live ones.

@@ -1,9 +1,12 @@
 //! The one funnel of text: every event passes it before it is applied, stored or shown.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rallypoint_engine::decide::Funnel;
 use rallypoint_model::event::Event;
+use rallypoint_model::ids::GenerationId;
+use rallypoint_ops::tools::TOKEN_VARIABLE;
 use rallypoint_secrets::Redactor;
 use serde_json::Value;
 
@@ -36,7 +39,24 @@ const STRUCTURAL_KEYS: [&str; 22] = [
 /// Secrets known so far, shared by everything that stores or shows text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedRedactor {
-    redactor: Arc<RwLock<Redactor>>,
+    known: Arc<RwLock<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Secrets that are known for good.
+    lasting: Redactor,
+    /// Seals of living agent processes, which are worth nothing once those have ended.
+    seals: BTreeMap<GenerationId, String>,
+    /// All of them.
+    current: Redactor,
+}
+
+impl Known {
+    fn renew(&mut self) {
+        let seals = self.seals.values().map(|seal| (TOKEN_VARIABLE.to_owned(), seal.clone()));
+        self.current = self.lasting.with_added(seals);
+    }
 }
 
 impl SharedRedactor {
@@ -52,13 +72,29 @@ impl SharedRedactor {
         if pairs.is_empty() {
             return;
         }
-        let mut redactor = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
-        *redactor = redactor.with_added(pairs);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.lasting = known.lasting.with_added(pairs);
+        known.renew();
+    }
+
+    /// Makes what is secret of an agent process's token known, until [`SharedRedactor::forget_seal`].
+    pub(crate) fn add_seal(&self, generation_id: GenerationId, seal: String) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.seals.insert(generation_id, seal);
+        known.renew();
+    }
+
+    /// Its process has ended and all that it said was read.
+    pub(crate) fn forget_seal(&self, generation_id: GenerationId) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.seals.remove(&generation_id).is_some() {
+            known.renew();
+        }
     }
 
     /// The redactor as it is now.
     pub(crate) fn current(&self) -> Redactor {
-        self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.read().unwrap_or_else(PoisonError::into_inner).current.clone()
     }
 }
 
@@ -108,7 +144,6 @@ fn clean_value(value: &mut Value, redactor: &Redactor) {
 mod tests {
     use super::*;
     use rallypoint_model::agent_io::AgentOutput;
-    use rallypoint_model::ids::GenerationId;
 
     #[test]
     fn a_secret_in_child_text_never_reaches_an_event() {
@@ -125,5 +160,18 @@ mod tests {
         let clean = serde_json::to_string(&funnel.clean(event)).unwrap();
         assert!(!clean.contains("sk-123456789"), "{clean}");
         assert!(clean.contains("[redacted:API_KEY]"), "{clean}");
+    }
+
+    #[test]
+    fn a_seal_is_hidden_as_long_as_its_process_lives() {
+        let funnel = SharedRedactor::default();
+        let id = GenerationId(uuid::Uuid::nil());
+        funnel.add_seal(id, "0123456789abcdef".to_owned());
+        funnel.add([("OTHER".to_owned(), "sk-123456789".to_owned())]);
+        let words = "0123456789abcdef sk-123456789";
+        let hidden = "[redacted:RALLY_SESSION_TOKEN] [redacted:OTHER]";
+        assert_eq!(funnel.current().redact(words), hidden);
+        funnel.forget_seal(id);
+        assert_eq!(funnel.current().redact(words), "0123456789abcdef [redacted:OTHER]");
     }
 }

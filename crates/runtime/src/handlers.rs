@@ -7,6 +7,7 @@ mod policy;
 mod retention;
 mod rooms;
 mod search;
+pub(crate) mod tools;
 mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -25,11 +25,13 @@ mod preflight;
 mod prices;
 mod resend;
 mod retention;
+mod session_tokens;
 mod sources;
 mod spool_items;
 mod views;
 
 pub use config::{Config, ConfigError};
-pub use daemon::{Daemon, DaemonOptions, Followed, OpenError};
+pub use daemon::{Daemon, DaemonOptions, Followed, OpenError, TokenHolder};
 pub use figures::Figures;
+pub use session_tokens::is_session_token;
 pub use sources::{SystemClock, SystemIds};

@@ -7,6 +7,7 @@ use rallypoint_model::command::AgentChoice;
 use rallypoint_model::ids::{RunId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::session::SessionKind;
+use rallypoint_model::tool_call::ToolsStatus;
 use rallypoint_model::usage::{Measured, TokenCounts};
 use rallypoint_ops::types::{
     GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView, UsageTotals,
@@ -100,7 +101,7 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         depth: session.depth,
         agent_type: launch.map(|launch| launch.profile.clone()).unwrap_or_default(),
         status: session_status(state, session),
-        generation: session.generation_id.and_then(|id| state.generations.get(&id)).map(generation_view),
+        generation: session.generation_id.and_then(|id| state.generations.get(&id)).map(|it| generation_view(it, session)),
         round_trips: session.round_trips,
         active_tool: active_tool(state, session),
         usage: session_usage(&used, &runs),
@@ -127,11 +128,17 @@ fn session_usage(used: &UsageTotals, runs: &[&Run]) -> Measured<TokenCounts> {
     }
 }
 
-fn generation_view(generation: &Generation) -> GenerationView {
+fn generation_view(generation: &Generation, session: &Session) -> GenerationView {
+    let given = session.launch.as_ref().is_some_and(|launch| launch.tools);
     GenerationView {
         generation_id: generation.id,
         status: generation.status,
         frames: generation.cursor.frames,
+        tools: match (given, &generation.tools) {
+            (false, _) => ToolsStatus::Off,
+            (true, None) => ToolsStatus::NotConnected,
+            (true, Some(_)) => ToolsStatus::Connected,
+        },
         capabilities: generation.capabilities.clone(),
     }
 }

@@ -22,7 +22,7 @@ use pace::Pace;
 use token::Token;
 
 pub(crate) use cookie::COOKIE_NAME;
-pub(crate) use gate::guarded;
+pub(crate) use gate::{bearer, guarded};
 pub use token::TOKEN_FILE;
 
 /// One minute, over which failed logins are counted.

@@ -17,6 +17,7 @@ mod openapi;
 mod problems;
 mod request_id;
 mod routes;
+mod session;
 
 #[cfg(test)]
 mod tests;

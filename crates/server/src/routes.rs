@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::doors::Doors;
 use crate::metrics::Metrics;
 use crate::problems::Refused;
-use crate::{entrance, events, health, input, openapi};
+use crate::{entrance, events, health, input, openapi, session};
 
 /// Largest body of a call. Long texts belong into files of the work folder.
 pub(crate) const BODY_MAX_BYTES: usize = 1024 * 1024;
@@ -74,6 +74,10 @@ async fn answer(served: Served, operation: &'static Operation, request: Request)
 
 async fn called(served: Served, operation: &Operation, request: Request) -> Result<Response, Refused> {
     let (headers, input) = read(operation, request).await?;
+    if let Some(holder) = session::permitted(&served, operation, &headers).await? {
+        let answered = served.daemon.call_by_session(&holder, operation.name, input).await?;
+        return Ok(Json(answered).into_response());
+    }
     match (operation.delivery, operation.name) {
         (Delivery::Stream, _) => events::stream(served, &headers, input),
         // Who gets in is this crate's own business.

@@ -48,11 +48,13 @@ const TABLE: &[(&str, &[&str])] = &[
     ("server", &["model", "ops", "runtime"]),
     ("client", &["model", "ops"]),
     ("tui", &["client"]),
+    ("bridges", &["acp", "client", "model", "ops"]),
     (
         "cli",
         &[
             "acp",
             "agents",
+            "bridges",
             "channels",
             "client",
             "engine",

@@ -217,7 +217,11 @@ impl<A: Agent> Connection<A> {
 
     fn load_session(&self, params: &Value) -> Result<Value, RpcError> {
         let session_id = params.get("sessionId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let session = Arc::new(Session { session_id: session_id.clone(), cwd: cwd_of(params)? });
+        let session = Arc::new(Session {
+            session_id: session_id.clone(),
+            cwd: cwd_of(params)?,
+            mcp_servers: servers_of(params),
+        });
         self.agent.load_session(&session, &self.client)?;
         lock(&self.sessions.state).by_id.insert(session_id, Entry { session, open: None });
         Ok(json!({}))
@@ -227,7 +231,7 @@ impl<A: Agent> Connection<A> {
         let cwd = cwd_of(params)?;
         self.opened += 1;
         let session_id = format!("{}-{}-{}", self.agent.name(), std::process::id(), self.opened);
-        let session = Arc::new(Session { session_id: session_id.clone(), cwd });
+        let session = Arc::new(Session { session_id: session_id.clone(), cwd, mcp_servers: servers_of(params) });
         self.agent.open_session(&session)?;
         lock(&self.sessions.state).by_id.insert(session_id.clone(), Entry { session, open: None });
         Ok(json!({"sessionId": session_id}))
@@ -260,6 +264,10 @@ impl<A: Agent> Connection<A> {
         state.turns += 1;
         Ok(())
     }
+}
+
+fn servers_of(params: &Value) -> Vec<Value> {
+    params.get("mcpServers").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 fn cwd_of(params: &Value) -> Result<PathBuf, RpcError> {

@@ -74,7 +74,7 @@ impl Wire {
 
     fn open() -> (Self, String) {
         let mut wire = Self::start();
-        wire.send(&AgentInput::NewSession { cwd: "/".to_owned() });
+        wire.send(&AgentInput::NewSession { cwd: "/".to_owned(), tools: false });
         let session = wire.read()["result"]["sessionId"].as_str().unwrap().to_owned();
         (wire, session)
     }
@@ -122,7 +122,7 @@ fn what_we_say_as_an_agent_is_what_the_schema_knows() {
     wire.send(&AgentInput::Initialize);
     let hello: InitializeResponse = result(&wire.read());
     assert_eq!(hello.agent_info.unwrap().name, "test");
-    wire.send(&AgentInput::NewSession { cwd: "/".to_owned() });
+    wire.send(&AgentInput::NewSession { cwd: "/".to_owned(), tools: false });
     let session: NewSessionResponse = result(&wire.read());
     wire.prompt(&session.session_id.to_string(), "work");
     for _ in 0..5 {

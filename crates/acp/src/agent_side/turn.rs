@@ -16,6 +16,8 @@ pub struct Session {
     pub session_id: String,
     /// Where work happens; absolute.
     pub cwd: PathBuf,
+    /// Tool servers that the client wants started in it, raw.
+    pub mcp_servers: Vec<Value>,
 }
 
 /// One block of a prompt that has text.

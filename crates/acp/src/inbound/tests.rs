@@ -18,7 +18,7 @@ fn prompt() -> AgentInput {
 fn peer(usage: UsageKind) -> Peer {
     let mut peer = Peer::new(PeerState::default(), usage);
     peer.expect(1, &AgentInput::Initialize);
-    peer.expect(2, &AgentInput::NewSession { cwd: "/w".to_owned() });
+    peer.expect(2, &AgentInput::NewSession { cwd: "/w".to_owned(), tools: false });
     peer.expect(3, &prompt());
     let (agent_session_id, config_id, value) = ("s".to_owned(), "mode".to_owned(), "auto".to_owned());
     peer.expect(4, &AgentInput::SetConfigOption { agent_session_id, config_id, value, boolean: false });

@@ -19,6 +19,7 @@ use super::accounts::Accounts;
 use super::memory::Memory;
 use super::odd_frames;
 use super::quirks::{self, SlowStart};
+use super::tools;
 use crate::report;
 
 /// How long `waits-for-file` waits.
@@ -81,6 +82,7 @@ enum Scenario {
     WorksOn,
     Apologises,
     Accounts(Accounts),
+    Calls(PathBuf),
 }
 
 impl ScenarioAgent {
@@ -140,6 +142,7 @@ impl ScenarioAgent {
             "leaves-child" => Scenario::LeavesChild,
             "works-on" => Scenario::WorksOn,
             "apologises" => Scenario::Apologises,
+            "calls" => Scenario::Calls(text(0, "a file")?.into()),
             "accounts" => Scenario::Accounts(Accounts::new(text(0, "a model")?)),
             _ => return Err(format!("there is no scenario `{name}`")),
         };
@@ -209,6 +212,7 @@ impl Agent for ScenarioAgent {
             Scenario::Empty | Scenario::Login | Scenario::FailsLogin(_) => {}
             Scenario::FailsLoginInPrompt(error) => return Err(error.clone()),
             Scenario::LeavesChild => quirks::leave_child(turn)?,
+            Scenario::Calls(file) => return tools::prompt(turn, file),
             Scenario::Accounts(accounts) => return Ok(accounts.prompt(turn)),
             Scenario::Apologises => turn.send_message_chunk(quirks::APOLOGY),
             Scenario::WorksOn => {

@@ -100,7 +100,7 @@ impl Client {
 
     pub(super) fn open(&mut self, cwd: &Path) {
         self.hello();
-        self.send(AgentInput::NewSession { cwd: cwd.to_str().unwrap().to_owned() });
+        self.send(AgentInput::NewSession { cwd: cwd.to_str().unwrap().to_owned(), tools: false });
         let items = self.until(|item| matches!(item, AgentItem::SessionOpened { .. }));
         match items.last() {
             Some(AgentItem::SessionOpened { agent_session_id, .. }) => {

@@ -46,7 +46,7 @@ fn errors_are_as_their_names_say() {
     }
     let mut client = Client::on_thread("scenario", &["login"]);
     client.hello();
-    client.send(AgentInput::NewSession { cwd: "/".to_owned() });
+    client.send(AgentInput::NewSession { cwd: "/".to_owned(), tools: false });
     let items = client.until(|item| matches!(item, AgentItem::RequestFailed { .. }));
     assert!(matches!(items.last(), Some(AgentItem::RequestFailed { code: -32000, .. })));
 }

@@ -211,6 +211,9 @@ impl Bars {
             | Event::GenerationInput { .. }
             | Event::GenerationInputAccepted { .. }
             | Event::GenerationOptionSet { .. }
+            | Event::GenerationToolsConnected { .. }
+            | Event::SessionToolCalled { .. }
+            | Event::SessionToolAnswered { .. }
             | Event::GenerationNoted { .. }
             | Event::GenerationEnded { .. }
             | Event::GenerationCleaned { .. }

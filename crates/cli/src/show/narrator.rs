@@ -126,6 +126,13 @@ impl Narrator {
                 &self.who(*generation_id),
                 format!("can't open its earlier conversation again: {message}"),
             ),
+            Event::SessionToolCalled { generation_id, call, .. } => match words::tool_call(&call.request) {
+                Some(text) => line(&self.who(*generation_id), text),
+                None => Vec::new(),
+            },
+            Event::SessionToolAnswered { generation_id, answer, .. } if answer.failed => {
+                line(&self.who(*generation_id), format!("is told: {}", brief(&answer.text, LINE_COLUMNS)))
+            }
             Event::RunEnded { run_id, outcome, reason, .. } => self.run_ended(at, *run_id, *outcome, reason),
             Event::QuestionOpened { question, session_id, .. } => {
                 let who =
@@ -220,6 +227,8 @@ impl Narrator {
             | Event::RunCancelRequested { .. }
             | Event::RunReassured { .. }
             | Event::QuestionExtended { .. }
+            | Event::GenerationToolsConnected { .. }
+            | Event::SessionToolAnswered { .. }
             | Event::GenerationMoved { .. }
             | Event::GenerationInitialized { .. }
             | Event::GenerationOpened { .. }

@@ -1,7 +1,9 @@
 //! One task, whole.
 
 use rallypoint_model::admission::{Budget, Priority};
+use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::task::{Criterion, CriterionCheck, Evidence};
+use rallypoint_model::tool_call::ToolsStatus;
 use rallypoint_model::usage::Measured;
 use rallypoint_ops::types::{QuestionView, RunView, SessionView, TaskView};
 
@@ -98,7 +100,12 @@ fn sessions(sessions: &[SessionView]) -> Vec<String> {
         let id = session.session_id.to_string();
         let indent = "  ".repeat(session.depth.saturating_sub(1).min(8) as usize);
         let label = format!("{indent}{}", session.label);
-        table.row(&[&id, &label, &session.agent_type, session.status.as_str(), &tokens]);
+        let without_tools = session.generation.as_ref().is_some_and(|generation| {
+            generation.status == GenerationStatus::Ready && generation.tools == ToolsStatus::NotConnected
+        });
+        let status = session.status.as_str();
+        let status = if without_tools { format!("{status}, tools not connected") } else { status.to_owned() };
+        table.row(&[&id, &label, &session.agent_type, &status, &tokens]);
     }
     table.lines(table_columns().saturating_sub(2))
 }

@@ -6,6 +6,9 @@ use rallypoint_model::permission::PermissionDecision;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::run::{RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::task::{EvidenceResult, TaskReason, TaskStatus, Verdict};
+use rallypoint_model::tool_call::ToolRequest;
+
+use crate::show::text::brief;
 
 pub(crate) fn status(status: TaskStatus) -> &'static str {
     match status {
@@ -186,3 +189,17 @@ pub(crate) fn delivery(moved: &MovedDelivery) -> Option<String> {
         DeliveryStatus::Discarded => Some(format!("given up{why}")),
     }
 }
+/// What an agent does with one of our tools, where nothing else tells of it.
+pub(crate) fn tool_call(request: &ToolRequest) -> Option<String> {
+    match request {
+        ToolRequest::ReportCompletion { report } => {
+            Some(format!("reports: {}", brief(&report.diff_summary, 200)))
+        }
+        ToolRequest::Send { recipient, text } => {
+            Some(format!("to {}: {}", brief(recipient, 24), brief(text, 200)))
+        }
+        ToolRequest::Unfit { name, .. } => Some(format!("calls the tool `{}` wrongly", brief(name, 40))),
+        ToolRequest::AskUser { .. } | ToolRequest::Coordinate { .. } => None,
+    }
+}
+

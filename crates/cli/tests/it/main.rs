@@ -27,6 +27,7 @@ mod retention;
 mod searching;
 mod secrets;
 mod settings;
+mod tools;
 mod trees;
 mod usage;
 mod watching;

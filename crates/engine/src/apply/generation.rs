@@ -28,6 +28,8 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
                     seen_requests: std::collections::BTreeSet::new(),
                     capabilities: AgentCapabilities::default(),
                     set: Vec::new(),
+                    tools: None,
+                    tool_calls: Vec::new(),
                     junk_lines: 0,
                     stderr_tail: String::new(),
                     cursor: SpoolCursor::default(),

@@ -150,6 +150,7 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     reason: None,
                     result: None,
                     result_removed: false,
+                    reported: None,
                     claim: None,
                     summary: String::new(),
                     usage: None,

@@ -235,14 +235,17 @@ impl Deciding<'_, '_> {
             .and_then(|task_id| self.state.tasks.get(&task_id))
             .map(|task| task.cwd.clone());
         let Some(cwd) = cwd else { return };
-        let earlier = self.state.sessions.get(&session_id).and_then(|session| {
+        let session = self.state.sessions.get(&session_id);
+        let tools = session.and_then(|it| it.launch.as_ref()).is_some_and(|launch| launch.tools);
+        let earlier = session.and_then(|session| {
             let agent_session_id = session.agent_session_id.clone()?;
+            let cwd = cwd.clone();
             Some(match way_to_restore(session)? {
-                Restoring::Resume => AgentInput::ResumeSession { agent_session_id, cwd: cwd.clone() },
-                Restoring::Load => AgentInput::LoadSession { agent_session_id, cwd: cwd.clone() },
+                Restoring::Resume => AgentInput::ResumeSession { agent_session_id, cwd, tools },
+                Restoring::Load => AgentInput::LoadSession { agent_session_id, cwd, tools },
             })
         });
-        let input = earlier.unwrap_or(AgentInput::NewSession { cwd });
+        let input = earlier.unwrap_or(AgentInput::NewSession { cwd, tools });
         self.input(generation_id, input, None);
     }
 

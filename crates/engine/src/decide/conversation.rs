@@ -19,7 +19,7 @@ use crate::state::{Session, Task};
 use crate::text;
 
 /// Who of a name there is.
-enum Called {
+pub(super) enum Called {
     One(SessionId),
     Several(Vec<TaskId>),
     Finished(String),
@@ -102,12 +102,7 @@ impl Deciding<'_, '_> {
         let own = label_of(session);
         let parent = session.parent_session_id;
         let may = session.launch.as_ref().and_then(|it| it.conversation).is_some_and(|it| it.siblings);
-        let group = |of: Option<SessionId>| -> Vec<SessionId> {
-            let all = self.state.tasks.get(&task_id).map(|task| task.sessions.clone()).unwrap_or_default();
-            let is_of =
-                |id: &SessionId| self.state.sessions.get(id).is_some_and(|it| it.parent_session_id == of);
-            all.into_iter().filter(|id| *id != session_id && is_of(id)).collect()
-        };
+        let group = |of: Option<SessionId>| self.sub_agents_of(task_id, of, session_id);
         let (children, siblings) = (group(Some(session_id)), if may { group(parent) } else { Vec::new() });
         if children.is_empty() && siblings.is_empty() {
             return;
@@ -142,8 +137,21 @@ impl Deciding<'_, '_> {
         }
     }
 
+    /// Sub-agents of one parent within a task, without this one.
+    pub(super) fn sub_agents_of(
+        &self,
+        task_id: TaskId,
+        parent: Option<SessionId>,
+        but: SessionId,
+    ) -> Vec<SessionId> {
+        let all = self.state.tasks.get(&task_id).map(|task| task.sessions.clone()).unwrap_or_default();
+        let is_of =
+            |id: &SessionId| self.state.sessions.get(id).is_some_and(|it| it.parent_session_id == parent);
+        all.into_iter().filter(|id| *id != but && is_of(id)).collect()
+    }
+
     /// From sibling to sibling, as long as the trace has hops left; the one that has none is told once.
-    fn hop(&mut self, task_id: TaskId, from: SessionId, own: &str, to: SessionId, key: String, words: &str) {
+    pub(super) fn hop(&mut self, task_id: TaskId, from: SessionId, own: &str, to: SessionId, key: String, words: &str) {
         let limit = self.context.limits.hops_per_trace;
         let Some(task) = self.state.tasks.get(&task_id) else { return };
         if task.hops < limit {
@@ -169,7 +177,7 @@ impl Deciding<'_, '_> {
     }
 
     /// Who of these is called by this name.
-    fn called(&self, name: &str, among: &[SessionId]) -> Called {
+    pub(super) fn called(&self, name: &str, among: &[SessionId]) -> Called {
         let named: Vec<&Session> = among
             .iter()
             .filter_map(|id| self.state.sessions.get(id))
@@ -279,7 +287,7 @@ pub(crate) enum LastWords {
 }
 
 /// What is answered about a name that nobody can be reached by.
-fn answer_to(name: &str, called: &Called) -> String {
+pub(super) fn answer_to(name: &str, called: &Called) -> String {
     match called {
         Called::Several(tasks) => {
             let tasks: Vec<String> = tasks.iter().map(|id| format!("`{id}`")).collect();

@@ -54,6 +54,22 @@ impl Deciding<'_, '_> {
         scope: rallypoint_model::event::Scope,
     ) {
         let question_id = QuestionId(self.context.ids.next_uuid());
+        self.open_as(question_id, task_id, run_id, session_id, question, request_id, deadline_minutes, scope);
+    }
+
+    /// The same under an id that was chosen before.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one fact")]
+    pub(super) fn open_as(
+        &mut self,
+        question_id: QuestionId,
+        task_id: TaskId,
+        run_id: Option<RunId>,
+        session_id: Option<SessionId>,
+        question: QuestionKind,
+        request_id: Option<String>,
+        deadline_minutes: u64,
+        scope: rallypoint_model::event::Scope,
+    ) {
         let wait = i64::try_from(deadline_minutes).unwrap_or(i64::MAX).saturating_mul(MINUTE_MS);
         let deadline_at = self.now().plus(wait);
         self.emit(
@@ -96,6 +112,7 @@ impl Deciding<'_, '_> {
             Event::QuestionClosed { question_id, status, answer: answer.clone(), by: by.to_owned() },
         );
         self.settle_form(&question, status, answer.as_ref());
+        self.settle_tool_call(&question, status, answer.as_ref());
     }
 
     /// Withdraws those open questions of a task that `which` picks.

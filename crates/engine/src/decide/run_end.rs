@@ -21,7 +21,7 @@ use crate::consequences::{Boundary, boundary_of_outcome, needs_login};
 use crate::prompt::FollowUpReason;
 use crate::router::{RoutingKind, delivery_key, kind_of_banner, without_banner};
 use crate::run_machine::{CancelAsked, outcome_of_stop};
-use crate::state::{PromptProgress, TurnCause};
+use crate::state::{PromptProgress, Run, TurnCause};
 use crate::text;
 
 /// Told of a turn whose words were all passed on before.
@@ -37,12 +37,14 @@ impl Deciding<'_, '_> {
             return;
         };
         let Some(answer) = &run.answer else { return };
-        let report = match parse(run.said.last_words()) {
-            Found::Report(report) => Some(report),
-            Found::Absent | Found::Invalid(_) => None,
-        };
+        let report = claim_of(run);
         let cancel = if run.cancel.is_some() { CancelAsked::Yes } else { CancelAsked::No };
-        let (outcome, reason) = outcome_of_stop(&answer.stop_reason, &run.said.text, report.as_ref(), cancel);
+        let said = match &run.reported {
+            // A report by call is something said, though not in words.
+            Some(reported) if run.said.text.trim().is_empty() => &reported.diff_summary,
+            _ => &run.said.text,
+        };
+        let (outcome, reason) = outcome_of_stop(&answer.stop_reason, said, report.as_ref(), cancel);
         let reason = match (&run.cancel, outcome) {
             (Some(cancel), RunOutcome::Cancelled) => cancel.reason.clone(),
             _ => reason,
@@ -64,11 +66,13 @@ impl Deciding<'_, '_> {
         }
         let (session_id, task_id, said) = (run.session_id, run.task_id, run.said.clone());
         let last_frame = said.last_frame;
-        let claim = match parse(said.last_words()) {
-            Found::Report(report) => Some(report),
-            Found::Absent | Found::Invalid(_) => None,
+        let claim = claim_of(run);
+        let words = without_report(said.last_words());
+        let words = match &run.reported {
+            Some(reported) if words.is_empty() => reported.diff_summary.clone(),
+            _ => words,
         };
-        let summary: String = without_report(said.last_words()).chars().take(SUMMARY_CHARS).collect();
+        let summary: String = words.chars().take(SUMMARY_CHARS).collect();
         // What stands before the last tool call was passed on when it was said.
         let spoken = without_report(said.text.get(said.last_stretch..).unwrap_or_default());
         let result = (!said.text.is_empty()).then(|| {
@@ -381,6 +385,14 @@ impl Deciding<'_, '_> {
             self.move_task(task_id, TaskTrigger::AwaitingUser, Some(TaskReason::NoUsableResult));
         }
     }
+}
+
+/// What the worker says of its work: with a tool call, or else in its last words.
+fn claim_of(run: &Run) -> Option<CompletionReport> {
+    run.reported.clone().or_else(|| match parse(run.said.last_words()) {
+        Found::Report(report) => Some(report),
+        Found::Absent | Found::Invalid(_) => None,
+    })
 }
 
 /// Words without the report's fenced block, for people.

@@ -80,6 +80,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         | Outcome::Room { .. }
         | Outcome::Message { .. }
         | Outcome::Delivery { .. }
+        | Outcome::ToolCall { .. }
         | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a task with something else"))
         }
@@ -214,6 +215,7 @@ pub(super) fn resolve(
         setup_timeout_ms: profile.setup_timeout_ms.and_then(|limit| i64::try_from(limit).ok()),
         choice: AgentChoice::Named,
         conversation: request.conversation,
+        tools: profile.mcp,
     };
     Ok((launch, hidden.into_iter().collect()))
 }
@@ -261,6 +263,7 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         trusts_resume: false,
         auth_method: None,
         services: Vec::new(),
+        mcp: true,
         login_hint: None,
         login: Login::default(),
         install_hint: None,

@@ -1,0 +1,123 @@
+//! The tool server of a session.
+//!
+//! Protocol: Model Context Protocol, its tools over stdio (<https://modelcontextprotocol.io/specification>). A call is
+//! named by the hello that it came after and by its JSON-RPC id, and is repeated under that name until the daemon has
+//! decided it, over lost connections and new daemons. The daemon carries it out once.
+
+mod calls;
+mod protocol;
+mod tools;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use rallypoint_acp::frames::{Line, LineAssembler};
+use rallypoint_client::Client;
+use rallypoint_model::ids::SessionId;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
+
+use calls::Caller;
+use protocol::{Reaction, Server};
+
+/// Longest line that is read. The daemon takes less, and says so.
+const LINE_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Where answers go, whole lines only.
+type Output<W> = Arc<Mutex<W>>;
+
+/// Serves the tools of a session until the input ends.
+///
+/// `client` shows the session's token. Errors are those of reading; what can't be written ends the serving as well,
+/// since nobody is there any more.
+pub async fn serve<R, W>(mut input: R, output: W, client: Client, session_id: SessionId) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let output: Output<W> = Arc::new(Mutex::new(output));
+    let mut serving = Serving {
+        server: Server::default(),
+        caller: Caller { client, session_id },
+        output,
+        open: BTreeMap::new(),
+    };
+    let mut assembler = LineAssembler::new(LINE_BYTES);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let read = input.read(&mut chunk).await?;
+        let mut lines = Vec::new();
+        let mut keep = |line: Line<'_>| match line {
+            Line::Whole(text) => lines.push(Ok(text.into_owned())),
+            Line::Oversized { bytes, .. } => lines.push(Err(bytes)),
+        };
+        if read == 0 {
+            assembler.finish(|line| keep(line.line));
+        } else {
+            assembler.push(chunk.get(..read).unwrap_or_default(), |line| keep(line.line));
+        }
+        for line in lines {
+            serving.take(line).await?;
+        }
+        if read == 0 {
+            return Ok(());
+        }
+    }
+}
+
+struct Serving<W> {
+    server: Server,
+    caller: Caller,
+    output: Output<W>,
+    /// Calls that are not answered, by their id as JSON text.
+    open: BTreeMap<String, AbortHandle>,
+}
+
+impl<W: AsyncWrite + Unpin + Send + 'static> Serving<W> {
+    async fn take(&mut self, line: Result<String, u64>) -> io::Result<()> {
+        self.open.retain(|_, call| !call.is_finished());
+        let open = &self.open;
+        let reaction = match line {
+            Ok(line) => self.server.take(&line, |id| open.contains_key(id)),
+            Err(bytes) => protocol::too_long(bytes, LINE_BYTES),
+        };
+        match reaction {
+            Reaction::Nothing => Ok(()),
+            Reaction::Answer(frame) => send(&self.output, &frame).await,
+            Reaction::Hello { answer, process, client } => {
+                send(&self.output, &answer).await?;
+                // Behind the answer: an agent does not get ready later because a daemon is busy.
+                let caller = self.caller.clone();
+                tokio::spawn(async move { caller.hello(&process, &client).await });
+                Ok(())
+            }
+            Reaction::Call(call) => {
+                let (caller, output, id) = (self.caller.clone(), Arc::clone(&self.output), call.id.to_string());
+                let task = tokio::spawn(async move { caller.carry_out(&call, &output).await });
+                self.open.insert(id, task.abort_handle());
+                Ok(())
+            }
+            Reaction::Cancel { process, id } => {
+                // Who gives a call up is not answered.
+                if let Some(call) = self.open.remove(&id) {
+                    call.abort();
+                    let caller = self.caller.clone();
+                    tokio::spawn(async move { caller.cancel(&process, &id).await });
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes one frame.
+async fn send<W: AsyncWrite + Unpin>(output: &Mutex<W>, frame: &Value) -> io::Result<()> {
+    let mut output = output.lock().await;
+    output.write_all(format!("{frame}\n").as_bytes()).await?;
+    output.flush().await
+}
