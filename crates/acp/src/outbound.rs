@@ -9,9 +9,9 @@ use agent_client_protocol_schema::v1::{
     AuthMethodId, AuthenticateRequest, BooleanConfigOptionCapabilities, CancelNotification,
     ClientCapabilities, ClientSessionCapabilities, CloseSessionRequest, CompactionCapabilities, ContentBlock,
     ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, EnvVariable, Error,
-    FileSystemCapabilities, Implementation, InitializeRequest, LoadSessionRequest, McpServer, McpServerStdio, Meta, NewSessionRequest,
-    NoticeCapabilities, PlanCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
-    ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
+    FileSystemCapabilities, Implementation, InitializeRequest, LoadSessionRequest, McpServer, McpServerStdio,
+    Meta, NewSessionRequest, NoticeCapabilities, PlanCapabilities, PromptRequest, RequestPermissionOutcome,
+    RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
     SessionConfigOptionsCapabilities, SessionConfigValueId, SessionId, SessionModeId,
     SetSessionConfigOptionRequest, SetSessionModeRequest, SubagentCapabilities, TextContent,
 };

@@ -78,7 +78,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("apologises", "ends its turn well, with a provider's failure as its words"),
     ("modern", "FILE: offers options, resumes and closes, and does what `do-…` in its goal says"),
     ("older", "FILE: the same with modes and models from before there were options"),
-    ("calls", "FILE: starts its tool server, makes the calls in the file, one a line, and says what they gave"),
+    (
+        "calls",
+        "FILE: starts its tool server, makes the calls in the file, one a line, and says what they gave",
+    ),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 

@@ -11,6 +11,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rallypoint_acp::frames::{Line, LineAssembler};
 use rallypoint_client::Client;
@@ -19,6 +20,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use calls::Caller;
 use protocol::{Reaction, Server};
@@ -27,6 +29,8 @@ use protocol::{Reaction, Server};
 const LINE_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
+/// How long a daemon may take to hear that a call is given up, once the input has ended.
+const GIVE_UP: Duration = Duration::from_secs(2);
 
 /// Where answers go, whole lines only.
 type Output<W> = Arc<Mutex<W>>;
@@ -65,6 +69,7 @@ where
             serving.take(line).await?;
         }
         if read == 0 {
+            serving.give_up().await;
             return Ok(());
         }
     }
@@ -75,12 +80,18 @@ struct Serving<W> {
     caller: Caller,
     output: Output<W>,
     /// Calls that are not answered, by their id as JSON text.
-    open: BTreeMap<String, AbortHandle>,
+    open: BTreeMap<String, OpenCall>,
+}
+
+struct OpenCall {
+    /// The hello that it came after.
+    process: String,
+    task: AbortHandle,
 }
 
 impl<W: AsyncWrite + Unpin + Send + 'static> Serving<W> {
     async fn take(&mut self, line: Result<String, u64>) -> io::Result<()> {
-        self.open.retain(|_, call| !call.is_finished());
+        self.open.retain(|_, call| !call.task.is_finished());
         let open = &self.open;
         let reaction = match line {
             Ok(line) => self.server.take(&line, |id| open.contains_key(id)),
@@ -97,19 +108,36 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Serving<W> {
                 Ok(())
             }
             Reaction::Call(call) => {
-                let (caller, output, id) = (self.caller.clone(), Arc::clone(&self.output), call.id.to_string());
+                let (caller, output, id) =
+                    (self.caller.clone(), Arc::clone(&self.output), call.id.to_string());
+                let process = call.process.clone();
                 let task = tokio::spawn(async move { caller.carry_out(&call, &output).await });
-                self.open.insert(id, task.abort_handle());
+                self.open.insert(id, OpenCall { process, task: task.abort_handle() });
                 Ok(())
             }
             Reaction::Cancel { process, id } => {
                 // Who gives a call up is not answered.
                 if let Some(call) = self.open.remove(&id) {
-                    call.abort();
+                    call.task.abort();
                     let caller = self.caller.clone();
                     tokio::spawn(async move { caller.cancel(&process, &id).await });
                 }
                 Ok(())
+            }
+        }
+    }
+
+    /// Nobody is there for the answers any more: what waits for a person is withdrawn, if a daemon hears of it soon.
+    /// Where none does, the end of the agent's turn or process withdraws it.
+    async fn give_up(self) {
+        let open: Vec<(String, OpenCall)> =
+            self.open.into_iter().filter(|(_, call)| !call.task.is_finished()).collect();
+        for (_, call) in &open {
+            call.task.abort();
+        }
+        for (id, call) in open {
+            if timeout(GIVE_UP, self.caller.cancel(&call.process, &id)).await.is_err() {
+                return;
             }
         }
     }

@@ -22,11 +22,7 @@ const CALL_DEADLINE: Duration = Duration::from_secs(30);
 /// Largest answer taken. The full output of a run comes in one answer, so it is far above what is usual.
 const ANSWER_MAX_BYTES: usize = 256 * 1024 * 1024;
 
-pub(crate) async fn carry_out<I>(
-    client: &Client,
-    operation: &str,
-    input: &I,
-) -> Result<Vec<u8>, ClientError>
+pub(crate) async fn carry_out<I>(client: &Client, operation: &str, input: &I) -> Result<Vec<u8>, ClientError>
 where
     I: Serialize + ?Sized,
 {

@@ -1,6 +1,7 @@
 //! Events: facts of the journal.
 
 mod kind;
+mod scope;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,40 +30,10 @@ use crate::time::{ClockAnchor, Timestamp};
 use crate::tool_call::{ToolAnswer, ToolCall};
 use crate::usage::{RunUsage, TokenCounts};
 
+pub use scope::{Aggregate, Scope};
+
 /// Version of the payload schema written by this build.
 pub const EVENT_SCHEMA_VERSION: u32 = 1;
-
-/// What an event belongs to; versions count within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "aggregate", content = "aggregateId", rename_all = "snake_case")]
-pub enum Aggregate {
-    /// The world.
-    World(WorldId),
-    /// A room.
-    Room(RoomId),
-    /// A task.
-    Task(TaskId),
-    /// A session with its runs and generations.
-    Session(SessionId),
-}
-
-/// Ids that an event concerns, for filters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Scope {
-    /// The task.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub task_id: Option<TaskId>,
-    /// The room.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub room_id: Option<RoomId>,
-    /// The session.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session_id: Option<SessionId>,
-    /// The run.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub run_id: Option<RunId>,
-}
 
 /// One row of the journal. The one schema of `--json`, event stream and transcripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,13 +22,13 @@ use rallypoint_model::limits::Limits;
 use rallypoint_model::refusal::Refusal;
 use rallypoint_model::retention::Retention;
 use rallypoint_model::session::{GenerationEnd, GenerationStatus, SpoolCursor};
+use rallypoint_ops::tools::TOKEN_VARIABLE;
 use rallypoint_process::StartSpec;
 use rallypoint_process::client::{
     AttachError, Attached, RevokeError, SendError, ShimHandle, StartError, launch_shim_with_environment,
     revoke,
 };
 use rallypoint_process::fault_point::pass;
-use rallypoint_ops::tools::TOKEN_VARIABLE;
 use rallypoint_process::spool::{SpoolError, SpoolReader, remove_segments_before, spool_end};
 use rallypoint_process::sweep::RUN_MARKER_VARIABLE;
 use tokio::sync::{mpsc, watch};

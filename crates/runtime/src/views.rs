@@ -101,7 +101,10 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         depth: session.depth,
         agent_type: launch.map(|launch| launch.profile.clone()).unwrap_or_default(),
         status: session_status(state, session),
-        generation: session.generation_id.and_then(|id| state.generations.get(&id)).map(|it| generation_view(it, session)),
+        generation: session
+            .generation_id
+            .and_then(|id| state.generations.get(&id))
+            .map(|it| generation_view(it, session)),
         round_trips: session.round_trips,
         active_tool: active_tool(state, session),
         usage: session_usage(&used, &runs),

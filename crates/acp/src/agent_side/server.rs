@@ -231,7 +231,8 @@ impl<A: Agent> Connection<A> {
         let cwd = cwd_of(params)?;
         self.opened += 1;
         let session_id = format!("{}-{}-{}", self.agent.name(), std::process::id(), self.opened);
-        let session = Arc::new(Session { session_id: session_id.clone(), cwd, mcp_servers: servers_of(params) });
+        let session =
+            Arc::new(Session { session_id: session_id.clone(), cwd, mcp_servers: servers_of(params) });
         self.agent.open_session(&session)?;
         lock(&self.sessions.state).by_id.insert(session_id.clone(), Entry { session, open: None });
         Ok(json!({"sessionId": session_id}))

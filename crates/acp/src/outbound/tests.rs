@@ -52,7 +52,9 @@ fn a_session_has_a_folder_and_no_servers() {
     };
     assert_eq!(new.cwd.to_str(), Some("/w/ä b"));
     assert!(new.mcp_servers.is_empty());
-    assert!(line_of(&AgentInput::NewSession { cwd: "/w".to_owned(), tools: false }).contains("\"mcpServers\":[]"));
+    assert!(
+        line_of(&AgentInput::NewSession { cwd: "/w".to_owned(), tools: false }).contains("\"mcpServers\":[]")
+    );
 }
 
 #[test]
@@ -123,7 +125,8 @@ fn a_mode_an_older_model_and_a_switch_are_set_each_in_its_way() {
 
 #[test]
 fn a_conversation_is_resumed_and_closed_by_its_id() {
-    let resume = AgentInput::ResumeSession { agent_session_id: "s".to_owned(), cwd: "/w".to_owned(), tools: false };
+    let resume =
+        AgentInput::ResumeSession { agent_session_id: "s".to_owned(), cwd: "/w".to_owned(), tools: false };
     let ClientRequest::ResumeSessionRequest(resume) = request_of(&resume) else { panic!() };
     assert_eq!((resume.session_id, resume.cwd.to_str()), (SessionId::new("s"), Some("/w")));
     let close = AgentInput::CloseSession { agent_session_id: "s".to_owned() };

@@ -24,7 +24,8 @@ pub(super) fn prompt(turn: &Turn, file: &Path) -> Result<PromptEnd, RpcError> {
         return Ok(PromptEnd::stopped("end_turn"));
     };
     let told = server.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
-    let token = told.iter().filter(|it| it.get("name").and_then(Value::as_str) == Some("RALLY_SESSION_TOKEN"));
+    let token =
+        told.iter().filter(|it| it.get("name").and_then(Value::as_str) == Some("RALLY_SESSION_TOKEN"));
     let token = token.filter_map(|it| it.get("value")?.as_str()).collect::<String>();
     let mut server = Server::start(server)?;
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "scenario", "version": "1"}});
@@ -34,7 +35,8 @@ pub(super) fn prompt(turn: &Turn, file: &Path) -> Result<PromptEnd, RpcError> {
     }
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
     for (id, line) in (1_u64..).zip(calls.lines().filter(|line| !line.trim().is_empty())) {
-        let call: Value = serde_json::from_str(&line.replace("{token}", &token)).map_err(|error| failed(format!("a call is no JSON: {error}")))?;
+        let call: Value = serde_json::from_str(&line.replace("{token}", &token))
+            .map_err(|error| failed(format!("a call is no JSON: {error}")))?;
         let is_set = |name: &str| call.get(name).and_then(Value::as_bool) == Some(true);
         let params = json!({"name": call.get("tool"), "arguments": call.get("arguments")});
         let frame = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});

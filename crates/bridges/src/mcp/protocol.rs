@@ -60,10 +60,10 @@ impl Server {
         let id = members.get("id");
         let Some(method) = members.get("method").and_then(Value::as_str) else {
             // We ask nothing, so whatever answers is not for us.
-            return match members.contains_key("result") || members.contains_key("error") {
-                true => Reaction::Nothing,
-                false => refused(&fit_for_answer(id), INVALID_REQUEST, "the object has no method"),
-            };
+            if members.contains_key("result") || members.contains_key("error") {
+                return Reaction::Nothing;
+            }
+            return refused(&fit_for_answer(id), INVALID_REQUEST, "the object has no method");
         };
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return refused(&fit_for_answer(id), INVALID_REQUEST, "`jsonrpc` has to be \"2.0\"");
@@ -196,9 +196,12 @@ mod tests {
 
     #[test]
     fn a_revision_that_is_known_is_taken_and_any_other_gets_the_newest() {
-        for (wanted, given) in
-            [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("2031-01-01", "2025-11-25"), ("", "2025-11-25")]
-        {
+        for (wanted, given) in [
+            ("2024-11-05", "2024-11-05"),
+            ("2025-06-18", "2025-06-18"),
+            ("2031-01-01", "2025-11-25"),
+            ("", "2025-11-25"),
+        ] {
             assert_eq!(greeted(wanted).1["result"]["protocolVersion"], given, "{wanted}");
         }
     }
@@ -215,7 +218,11 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, json!(null), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, json!(null), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":"a","method":"resources/list"}"#, json!("a"), METHOD_NOT_FOUND),
-            (r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"send"}}"#, json!(2), INVALID_REQUEST),
+            (
+                r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"send"}}"#,
+                json!(2),
+                INVALID_REQUEST,
+            ),
         ] {
             let Reaction::Answer(frame) = take(&mut server, line) else { panic!("{line}") };
             assert_eq!((&frame["id"], &frame["error"]["code"]), (&id, &json!(code)), "{line}");
@@ -245,7 +252,10 @@ mod tests {
             assert_eq!(frame["error"]["code"], code, "{line}");
         }
         let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}"#;
-        assert_eq!(take(&mut server, cancel), Reaction::Cancel { process: first.clone(), id: "\"a\"".to_owned() });
+        assert_eq!(
+            take(&mut server, cancel),
+            Reaction::Cancel { process: first.clone(), id: "\"a\"".to_owned() }
+        );
         let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
         let Reaction::Hello { process, .. } = take(&mut server, hello) else { panic!("no hello") };
         assert_ne!(process, first);

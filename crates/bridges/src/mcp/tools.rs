@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn every_tool_is_declared_under_its_name_with_what_it_needs() {
         let list = list();
-        let names: Vec<&str> = list.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            list.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names, NAMES);
         for tool in list.as_array().unwrap() {
             let schema = &tool["inputSchema"];

@@ -202,4 +202,3 @@ pub(crate) fn tool_call(request: &ToolRequest) -> Option<String> {
         ToolRequest::AskUser { .. } | ToolRequest::Coordinate { .. } => None,
     }
 }
-

@@ -42,7 +42,8 @@ fn question(rally: &Rally) -> Option<String> {
 #[test]
 fn a_question_of_a_tool_is_asked_in_the_room_and_the_call_returns_with_the_answer() {
     let rally = Rally::new();
-    let ask = json!({"tool": "ask_user", "arguments": {"question": "Which colour?", "options": ["red", "blue"]}});
+    let ask =
+        json!({"tool": "ask_user", "arguments": {"question": "Which colour?", "options": ["red", "blue"]}});
     let task = begin(&rally, &[ask], &[]);
     Rally::until("it is asked", || question(&rally).is_some());
     let view = show(&rally, &task);
@@ -286,8 +287,14 @@ fn killed_at(point: &str) {
 #[test]
 fn a_daemon_that_is_killed_at_any_point_of_a_call_loses_and_doubles_none() {
     let points = [
-        "tools:hello", "tools:begin:1", "tools:begin:2", "tools:begin:3", "tools:decided:1", "tools:decided:2",
-        "tools:decided:3", "tools:answering",
+        "tools:hello",
+        "tools:begin:1",
+        "tools:begin:2",
+        "tools:begin:3",
+        "tools:decided:1",
+        "tools:decided:2",
+        "tools:decided:3",
+        "tools:answering",
     ];
     for some in points.chunks(4) {
         std::thread::scope(|scope| {

@@ -151,7 +151,15 @@ impl Deciding<'_, '_> {
     }
 
     /// From sibling to sibling, as long as the trace has hops left; the one that has none is told once.
-    pub(super) fn hop(&mut self, task_id: TaskId, from: SessionId, own: &str, to: SessionId, key: String, words: &str) {
+    pub(super) fn hop(
+        &mut self,
+        task_id: TaskId,
+        from: SessionId,
+        own: &str,
+        to: SessionId,
+        key: String,
+        words: &str,
+    ) {
         let limit = self.context.limits.hops_per_trace;
         let Some(task) = self.state.tasks.get(&task_id) else { return };
         if task.hops < limit {

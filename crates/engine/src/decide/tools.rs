@@ -26,6 +26,8 @@ use crate::text;
 const SOURCE: &str = "mcp";
 /// Field of the form that a question of a call is.
 const ANSWER_FIELD: &str = "answer";
+/// What a call is told whose question nobody may answer any more.
+const WITHDRAWN: &str = "the question was withdrawn";
 
 /// Which call this is.
 #[derive(Clone, Copy)]
@@ -75,13 +77,13 @@ impl Deciding<'_, '_> {
         let generation = generation.ok_or_else(ended)?;
         let named = Named { generation_id, session_id: generation.session_id, process, request_id };
         if let Some(before) = generation.tool_call(process, request_id) {
-            return match before.request == self.as_stored(&named, request) {
-                true => Ok(Outcome::ToolCall { answer: before.answer.clone() }),
-                false => Err(Refusal::new(
-                    RefusalCode::KeyReused,
-                    format!("the call `{request_id}` came before and asked for something else"),
-                )),
-            };
+            if before.request == self.as_stored(&named, request) {
+                return Ok(Outcome::ToolCall { answer: before.answer.clone() });
+            }
+            return Err(Refusal::new(
+                RefusalCode::KeyReused,
+                format!("the call `{request_id}` came before and asked for something else"),
+            ));
         }
         let (count, limit) = (generation.tool_calls.len(), self.context.limits.tool_calls);
         if count >= limit as usize {
@@ -117,7 +119,8 @@ impl Deciding<'_, '_> {
         process: &str,
         request_id: &str,
     ) -> Outcome {
-        let call = self.state.generations.get(&generation_id).and_then(|it| it.tool_call(process, request_id));
+        let call =
+            self.state.generations.get(&generation_id).and_then(|it| it.tool_call(process, request_id));
         let question_id = call.filter(|call| call.answer.is_none()).and_then(|call| call.question_id);
         let question = question_id.and_then(|id| self.state.questions.get(&id)).cloned();
         let Some(question) = question.filter(|question| question.status == QuestionStatus::Open) else {
@@ -129,14 +132,21 @@ impl Deciding<'_, '_> {
     }
 
     /// Answers the call that a question was asked by.
+    ///
+    /// A turn that is being cancelled gets no answer to it: the cancel goes another way, and an agent that heard of the
+    /// withdrawal first would go on and end its turn well. [`Self::settle_calls_of`] answers it when the turn has ended.
     pub(super) fn settle_tool_call(
         &mut self,
         question: &Question,
         status: QuestionStatus,
         answer: Option<&Answer>,
     ) {
-        let Some(session_id) = question.session_id else { return };
-        let waiting = self.state.generations.values().filter(|it| it.session_id == session_id).find_map(|it| {
+        let (Some(session_id), Some(run_id)) = (question.session_id, question.run_id) else { return };
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        if status == QuestionStatus::Withdrawn && run.cancel.is_some() && run.is_open() {
+            return;
+        }
+        let waiting = run.generation_id.and_then(|id| self.state.generations.get(&id)).and_then(|it| {
             let call = it.tool_calls.iter().find(|call| call.question_id == Some(question.id))?;
             call.answer.is_none().then(|| (it.id, call.process.clone(), call.request_id.clone()))
         });
@@ -153,9 +163,25 @@ impl Deciding<'_, '_> {
             QuestionStatus::Expired => {
                 done("Nobody answered in time. Take it as declined and go on as well as you can.")
             }
-            QuestionStatus::Withdrawn | QuestionStatus::Open => failed("the question was withdrawn"),
+            QuestionStatus::Withdrawn | QuestionStatus::Open => failed(WITHDRAWN),
         };
         self.answer_call(&named, answer);
+    }
+
+    /// Answers the calls that a run which has ended left open.
+    pub(super) fn settle_calls_of(&mut self, run_id: RunId) {
+        let Some(run) = self.state.runs.get(&run_id) else { return };
+        let session_id = run.session_id;
+        let Some(generation) = run.generation_id.and_then(|id| self.state.generations.get(&id)) else {
+            return;
+        };
+        let generation_id = generation.id;
+        let open = generation.tool_calls.iter().filter(|call| call.answer.is_none());
+        let open: Vec<_> = open.map(|call| (call.process.clone(), call.request_id.clone())).collect();
+        for (process, request_id) in open {
+            let named = Named { generation_id, session_id, process: &process, request_id: &request_id };
+            self.answer_call(&named, failed(WITHDRAWN));
+        }
     }
 
     fn is_in_turn(&self, run_id: RunId) -> bool {
@@ -172,12 +198,7 @@ impl Deciding<'_, '_> {
         })
     }
 
-    fn call_event(
-        &self,
-        named: &Named<'_>,
-        request: &ToolRequest,
-        question_id: Option<QuestionId>,
-    ) -> Event {
+    fn call_event(named: &Named<'_>, request: &ToolRequest, question_id: Option<QuestionId>) -> Event {
         Event::SessionToolCalled {
             session_id: named.session_id,
             generation_id: named.generation_id,
@@ -194,14 +215,14 @@ impl Deciding<'_, '_> {
 
     /// A request as the journal has it, without secrets, so that it can be compared with what came before.
     fn as_stored(&self, named: &Named<'_>, request: &ToolRequest) -> ToolRequest {
-        match self.context.funnel.clean(self.call_event(named, request, None)) {
+        match self.context.funnel.clean(Self::call_event(named, request, None)) {
             Event::SessionToolCalled { call, .. } => call.request,
             _ => request.clone(),
         }
     }
 
     fn note_call(&mut self, named: &Named<'_>, request: &ToolRequest, question_id: Option<QuestionId>) {
-        let event = self.call_event(named, request, question_id);
+        let event = Self::call_event(named, request, question_id);
         self.emit_for_generation(named.generation_id, event);
     }
 
@@ -266,9 +287,9 @@ impl Deciding<'_, '_> {
     /// Does what a call asks for, if it does not have to wait.
     fn carry_out_call(&mut self, named: &Named<'_>, run_id: RunId, request: &ToolRequest) -> ToolAnswer {
         match request {
-            ToolRequest::ReportCompletion { .. } => {
-                done("The report is taken. End your turn when nothing is left to do; what it says is checked then.")
-            }
+            ToolRequest::ReportCompletion { .. } => done(
+                "The report is taken. End your turn when nothing is left to do; what it says is checked then.",
+            ),
             ToolRequest::AskUser { .. } => failed("the question is empty"),
             ToolRequest::Coordinate { text } if text.trim().is_empty() => failed("`text` is empty"),
             ToolRequest::Coordinate { text } => {
@@ -349,9 +370,9 @@ impl Deciding<'_, '_> {
             (Called::Nobody, Called::Nobody) => {
                 failed(format!("nobody here is called `{name}`; `parent` and `room` always are"))
             }
-            (Called::Nobody, _) if !may => {
-                failed("this task does not let its sub-agents talk among themselves; use `coordinate` or `parent`")
-            }
+            (Called::Nobody, _) if !may => failed(
+                "this task does not let its sub-agents talk among themselves; use `coordinate` or `parent`",
+            ),
             (Called::Nobody, Called::One(to)) => {
                 let limit = self.context.limits.hops_per_trace;
                 let left = self.state.tasks.get(&task_id).is_some_and(|task| task.hops < limit);

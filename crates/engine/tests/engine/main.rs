@@ -36,6 +36,7 @@ mod simulation;
 mod source;
 mod stopping;
 mod tasks;
+mod tools;
 mod tree_stops;
 mod trees;
 mod verification;

@@ -11,6 +11,7 @@ use rallypoint_model::question::Answer;
 use rallypoint_model::routing::{ExplicitEvent, ExplicitKind};
 use rallypoint_model::session::{GenerationEnd, SpoolCursor};
 use rallypoint_model::task::{Criterion, CriterionCheck, Evidence, EvidenceResult};
+use rallypoint_model::tool_call::ToolRequest;
 use uuid::Uuid;
 
 use crate::answers::loads;
@@ -32,6 +33,7 @@ enum Step {
     Send(u8, bool),
     Say(u8),
     Raise(u8, u8),
+    Tool(u8, u8, u8),
     Answer(u8, u8),
     Override(u8, bool, bool),
     Launched(u8),
@@ -67,6 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (any::<u8>(), any::<bool>()).prop_map(|(which, text)| Step::Send(which, text)),
         1 => (0..6_u8).prop_map(Step::Say),
         1 => (any::<u8>(), 0..4_u8).prop_map(|(which, call)| Step::Raise(which, call)),
+        2 => (any::<u8>(), 0..9_u8, 0..3_u8).prop_map(|(which, tool, id)| Step::Tool(which, tool, id)),
         3 => (any::<u8>(), 0..8_u8).prop_map(|(which, answer)| Step::Answer(which, answer)),
         1 => (any::<u8>(), any::<bool>(), any::<bool>()).prop_map(|(which, pass, why)| Step::Override(which, pass, why)),
         1 => any::<u8>().prop_map(Step::Launched),
@@ -111,6 +114,28 @@ fn task_of(world: &World, which: u8) -> TaskId {
 fn generation_of(world: &World, which: u8) -> GenerationId {
     let live = world.state.generations.values().filter(|one| which.is_multiple_of(3) || one.is_live());
     pick(live.map(|one| one.id), which, GenerationId(Uuid::from_u128(1)))
+}
+
+/// A hello of a tool server, a call under one of few names, or the end of one.
+fn tool_command(generation_id: GenerationId, tool: u8, id: u8) -> Command {
+    let (process, request_id) = ("p".to_owned(), id.to_string());
+    let send = |to: &str| ToolRequest::Send { recipient: to.to_owned(), text: "Hello.".to_owned() };
+    let ask = |options: &[&str]| ToolRequest::AskUser {
+        question: "Which?".to_owned(),
+        options: options.iter().map(|&option| option.to_owned()).collect(),
+    };
+    let request = match tool {
+        0 => return Command::ToolsConnected { generation_id, process, client: "c".to_owned() },
+        1 => return Command::ToolCallCancelled { generation_id, process, request_id },
+        2 => ToolRequest::Coordinate { text: "Mine.".to_owned() },
+        3 => ask(&[]),
+        4 => ask(&["a", "b"]),
+        5 => send("parent"),
+        6 => send("room"),
+        7 => send("agent0"),
+        _ => ToolRequest::Unfit { name: "dance".to_owned(), problem: "no".to_owned() },
+    };
+    Command::ToolCalled { generation_id, process, request_id, request }
 }
 
 fn question_of(world: &World, which: u8) -> QuestionId {
@@ -278,6 +303,7 @@ fn command(world: &World, step: &Step) -> Option<Command> {
                 call_id: format!("c{call}"),
             },
         },
+        Step::Tool(which, tool, id) => tool_command(generation_of(world, *which), *tool, *id),
         Step::Answer(which, how) => {
             Command::AnswerQuestion { question_id: question_of(world, *which), answer: answer(*how), by }
         }

@@ -42,7 +42,8 @@ pub(crate) async fn holder_of(shared: &Shared, token: &str) -> Result<TokenHolde
             generation.map(|generation| generation.session_id)
         })
         .await?;
-    let session_id = living.ok_or_else(|| refused("the agent process that the token was made for has ended"))?;
+    let session_id =
+        living.ok_or_else(|| refused("the agent process that the token was made for has ended"))?;
     Ok(TokenHolder { generation_id, session_id })
 }
 
@@ -55,19 +56,22 @@ pub(crate) async fn call(
 ) -> Result<Value, Problem> {
     match operation {
         "session.tools" => {
-            let input: ToolsInput = own(holder, input, |input: &ToolsInput| (input.session_id, &input.process))?;
+            let input: ToolsInput =
+                own(holder, input, |input: &ToolsInput| (input.session_id, &input.process))?;
             let (generation_id, process, client) = (holder.generation_id, input.process, input.client);
             pass("tools:hello");
             shared.decider.decide(Command::ToolsConnected { generation_id, process, client }).await?;
             answer(Empty {})
         }
         "session.call" => {
-            let input: CallInput = own(holder, input, |input: &CallInput| (input.session_id, &input.process))?;
+            let input: CallInput =
+                own(holder, input, |input: &CallInput| (input.session_id, &input.process))?;
             answer(CallView { answer: tool_call(shared, holder, input).await? })
         }
         "session.cancel_call" => {
             let input: CallRef = own(holder, input, |input: &CallRef| (input.session_id, &input.process))?;
-            let (generation_id, process, request_id) = (holder.generation_id, input.process, input.request_id);
+            let (generation_id, process, request_id) =
+                (holder.generation_id, input.process, input.request_id);
             shared.decider.decide(Command::ToolCallCancelled { generation_id, process, request_id }).await?;
             answer(Empty {})
         }
