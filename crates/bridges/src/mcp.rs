@@ -10,7 +10,7 @@ mod tools;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rallypoint_acp::frames::{Line, LineAssembler};
@@ -49,7 +49,7 @@ where
         server: Server::default(),
         caller: Caller { client, session_id },
         output,
-        open: BTreeMap::new(),
+        open: Arc::default(),
     };
     let mut assembler = LineAssembler::new(LINE_BYTES);
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -80,7 +80,14 @@ struct Serving<W> {
     caller: Caller,
     output: Output<W>,
     /// Calls that are not answered, by their id as JSON text.
-    open: BTreeMap<String, OpenCall>,
+    open: Arc<OpenCalls>,
+}
+
+/// Taken out before the answer is written, so that an id is free again for whoever has read it.
+type OpenCalls = std::sync::Mutex<BTreeMap<String, OpenCall>>;
+
+fn lock(open: &OpenCalls) -> MutexGuard<'_, BTreeMap<String, OpenCall>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct OpenCall {
@@ -91,10 +98,8 @@ struct OpenCall {
 
 impl<W: AsyncWrite + Unpin + Send + 'static> Serving<W> {
     async fn take(&mut self, line: Result<String, u64>) -> io::Result<()> {
-        self.open.retain(|_, call| !call.task.is_finished());
-        let open = &self.open;
         let reaction = match line {
-            Ok(line) => self.server.take(&line, |id| open.contains_key(id)),
+            Ok(line) => self.server.take(&line, |id| lock(&self.open).contains_key(id)),
             Err(bytes) => protocol::too_long(bytes, LINE_BYTES),
         };
         match reaction {
@@ -111,13 +116,22 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Serving<W> {
                 let (caller, output, id) =
                     (self.caller.clone(), Arc::clone(&self.output), call.id.to_string());
                 let process = call.process.clone();
-                let task = tokio::spawn(async move { caller.carry_out(&call, &output).await });
-                self.open.insert(id, OpenCall { process, task: task.abort_handle() });
+                let (open, key) = (Arc::clone(&self.open), id.clone());
+                // Held over the start: the call can't be over before it is in the list.
+                let mut all = lock(&self.open);
+                let task = tokio::spawn(async move {
+                    let frame = caller.carry_out(&call, &output).await;
+                    lock(&open).remove(&key);
+                    // A reader that is gone ends the server where it reads.
+                    let _gone = send(&output, &frame).await;
+                });
+                all.insert(id, OpenCall { process, task: task.abort_handle() });
                 Ok(())
             }
             Reaction::Cancel { process, id } => {
                 // Who gives a call up is not answered.
-                if let Some(call) = self.open.remove(&id) {
+                let given_up = lock(&self.open).remove(&id);
+                if let Some(call) = given_up {
                     call.task.abort();
                     let caller = self.caller.clone();
                     tokio::spawn(async move { caller.cancel(&process, &id).await });
@@ -130,9 +144,8 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Serving<W> {
     /// Nobody is there for the answers any more: what waits for a person is withdrawn, if a daemon hears of it soon.
     /// Where none does, the end of the agent's turn or process withdraws it.
     async fn give_up(self) {
-        let open: Vec<(String, OpenCall)> =
-            self.open.into_iter().filter(|(_, call)| !call.task.is_finished()).collect();
-        for (_, call) in &open {
+        let open = std::mem::take(&mut *lock(&self.open));
+        for call in open.values() {
             call.task.abort();
         }
         for (id, call) in open {

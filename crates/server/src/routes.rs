@@ -73,8 +73,9 @@ async fn answer(served: Served, operation: &'static Operation, request: Request)
 }
 
 async fn called(served: Served, operation: &Operation, request: Request) -> Result<Response, Refused> {
+    let holder = session::permitted(&served, operation, request.headers()).await?;
     let (headers, input) = read(operation, request).await?;
-    if let Some(holder) = session::permitted(&served, operation, &headers).await? {
+    if let Some(holder) = holder {
         let answered = served.daemon.call_by_session(&holder, operation.name, input).await?;
         return Ok(Json(answered).into_response());
     }

@@ -7,6 +7,7 @@ use rallypoint_model::ids::SessionId;
 use rallypoint_ops::Problem;
 use rallypoint_ops::tools::{CallInput, CallRef, CallView, ToolsInput};
 use rallypoint_ops::types::Empty;
+use serde_json::Value;
 use tokio::io::AsyncWrite;
 use tokio::time::sleep;
 
@@ -48,8 +49,8 @@ impl Caller {
         let _refused = self.repeated::<_, Empty>("session.cancel_call", &input).await;
     }
 
-    /// Carries a call out and answers it.
-    pub(super) async fn carry_out<W: AsyncWrite + Unpin>(&self, call: &Call, output: &Output<W>) {
+    /// Carries a call out; gives the frame that answers it.
+    pub(super) async fn carry_out<W: AsyncWrite + Unpin>(&self, call: &Call, output: &Output<W>) -> Value {
         let input = CallInput {
             session_id: self.session_id,
             process: call.process.clone(),
@@ -59,7 +60,7 @@ impl Caller {
             wait_ms: WAIT_MS,
         };
         let mut waited = 0;
-        let frame = loop {
+        loop {
             match self.repeated::<_, CallView>("session.call", &input).await {
                 Ok(CallView { answer: Some(answer) }) => {
                     break tool_result(&call.id, &answer.text, answer.failed);
@@ -73,8 +74,7 @@ impl Caller {
                 }
                 Err(words) => break tool_result(&call.id, &words, true),
             }
-        };
-        let _gone = send(output, &frame).await;
+        }
     }
 
     /// The same request until a daemon has answered it. An error is final.

@@ -1,9 +1,11 @@
 //! Our tools in the hands of an agent that starts the tool server it is told of: real processes from end to end.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use rallypoint_ops::registry::{Method, OPERATIONS, Role};
 use serde_json::{Value, json};
 
 use crate::help::{Rally, said_by, write};
@@ -21,8 +23,21 @@ fn begin(rally: &Rally, calls: &[Value], more: &[&str]) -> String {
     ended.result()["taskId"].as_str().unwrap().to_owned()
 }
 
+/// An answer of the daemon, whichever daemon it is: one may be killed while it answers.
+fn json_of_any(rally: &Rally, arguments: &[&str]) -> Value {
+    let mut all = arguments.to_vec();
+    all.push("--json");
+    for _ in 0..20 {
+        let ended = rally.run(&all);
+        if !ended.err.contains("the connection to the daemon was lost") {
+            return serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+        }
+    }
+    panic!("the daemon is lost again and again");
+}
+
 fn show(rally: &Rally, task: &str) -> Value {
-    rally.json(&["task", "show", task])
+    json_of_any(rally, &["task", "show", task])
 }
 
 fn log(rally: &Rally, task: &str, kind: &str) -> Vec<Value> {
@@ -35,7 +50,7 @@ fn until_done(rally: &Rally, task: &str) {
 }
 
 fn question(rally: &Rally) -> Option<String> {
-    let open = rally.json(&["question", "list"]);
+    let open = json_of_any(rally, &["question", "list"]);
     open["items"][0]["questionId"].as_str().map(str::to_owned)
 }
 
@@ -236,6 +251,152 @@ fn a_server_with_a_wrong_token_answers_calls_with_the_reason_and_ends_with_its_i
     assert_eq!(answer["result"]["isError"], true);
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("no session"), "{answer}");
     server.end();
+}
+
+/// The token of the one tool server that runs, and its session.
+fn token_of_the_server(rally: &Rally) -> (String, String) {
+    let found = rally.data.agent_processes().into_iter().find_map(|process| {
+        let folder = Path::new("/proc").join(process.identity.pid.to_string());
+        let split = |name: &str| -> Vec<String> {
+            let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+            bytes.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+        };
+        let arguments = split("cmdline");
+        let at = arguments.iter().position(|argument| argument == "--session")?;
+        let variables = split("environ");
+        let token = variables.iter().find_map(|pair| pair.strip_prefix("RALLY_SESSION_TOKEN="))?;
+        Some((token.to_owned(), arguments.get(at + 1)?.clone()))
+    });
+    found.unwrap_or_else(|| panic!("no tool server runs: {:?}", rally.data.agent_processes()))
+}
+
+/// A task whose agent waits for the answer of a question, with the token of its tool server.
+fn waiting(rally: &Rally) -> (String, String, String) {
+    let task = begin(rally, &[json!({"tool": "ask_user", "arguments": {"question": "Ready?"}})], &[]);
+    Rally::until("it is asked", || question(rally).is_some());
+    let (token, session) = token_of_the_server(rally);
+    (task, token, session)
+}
+
+const HELLO: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
+
+fn call(server: &mut Server, tool: &str, arguments: &Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments});
+    server.say(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).to_string());
+    server.hear()["result"].clone()
+}
+
+#[test]
+fn a_token_whose_agent_process_has_ended_opens_nothing() {
+    let rally = Rally::new();
+    let (task, token, session) = waiting(&rally);
+    let mut server = Server::start(&rally, &session, &token);
+    server.say(HELLO);
+    server.hear();
+    let told = call(&mut server, "coordinate", &json!({"text": "still here"}));
+    assert_eq!(told["isError"], false, "the token is good as long as the process lives: {told}");
+    server.end();
+    assert_eq!(rally.run(&["task", "stop", &task, "--wait"]).code, Some(0));
+    Rally::until("nothing is left", || rally.data.agent_processes().is_empty());
+    let (events, room) = (log(&rally, &task, "session.tool_called").len(), rally.room().len());
+    // The same session goes on with another process, which has a token of its own.
+    assert_eq!(rally.run(&["task", "retry", &task]).code, Some(0));
+    Rally::until("it is asked again", || question(&rally).is_some());
+    let (newer, _) = token_of_the_server(&rally);
+    assert_ne!(newer, token);
+    let mut server = Server::start(&rally, &session, &token);
+    server.say(HELLO);
+    server.hear();
+    for (tool, arguments) in [
+        ("coordinate", json!({"text": "a ghost speaks"})),
+        ("report_completion", json!({"diffSummary": "a ghost reports"})),
+    ] {
+        let told = call(&mut server, tool, &arguments);
+        assert_eq!(told["isError"], true, "{told}");
+        assert!(told["content"][0]["text"].as_str().unwrap().contains("has ended"), "{told}");
+    }
+    server.end();
+    assert_eq!(
+        log(&rally, &task, "session.tool_called").len(),
+        events + 1,
+        "only the new process has called"
+    );
+    assert!(!rally.room().iter().any(|it| it["text"].as_str().unwrap().contains("ghost")), "{room}");
+    rally.run(&["task", "stop", &task, "--wait"]);
+}
+
+/// Status and body of a request over the socket of the daemon.
+fn request(rally: &Rally, method: &str, path: &str, token: Option<&str>, body: &Value) -> (u16, String) {
+    let mut socket = UnixStream::connect(rally.data.socket()).unwrap();
+    let body = body.to_string();
+    let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: rally\r\n{bearer}Content-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+    (status.unwrap_or_else(|| panic!("no answer: {answer}")), answer)
+}
+
+#[test]
+fn the_token_of_a_session_opens_its_tools_and_no_other_operation() {
+    let rally = Rally::new();
+    let (task, token, session) = waiting(&rally);
+    let other = "01990000-0000-7000-8000-000000000001";
+    for operation in OPERATIONS {
+        let method = match operation.method {
+            Method::Get => "GET",
+            Method::Post => "POST",
+        };
+        let path: Vec<&str> =
+            operation.path.split('/').map(|part| if part.starts_with('{') { other } else { part }).collect();
+        let path = path.join("/");
+        let body = json!({"process": other, "client": "c", "requestId": "1", "tool": "send"});
+        let (status, answer) = request(&rally, method, &path, Some(&token), &body);
+        if operation.role == Role::Session {
+            assert!([400, 403].contains(&status), "of another session: {path}: {answer}");
+            let (status, answer) = request(&rally, method, &path, None, &body);
+            assert_eq!(status, 401, "without a token: {path}: {answer}");
+        } else {
+            assert_eq!(status, 403, "{path}: {answer}");
+            assert!(answer.contains(operation.name), "{path}: {answer}");
+        }
+    }
+    let path = format!("/v1/sessions/{other}/calls");
+    let body = json!({"process": other, "requestId": "1", "tool": "coordinate", "arguments": {"text": "x"}});
+    let (status, answer) = request(&rally, "POST", &path, Some(&token), &body);
+    assert_eq!(status, 403, "{answer}");
+    let path = format!("/v1/sessions/{session}/calls");
+    let (status, answer) = request(&rally, "POST", &path, Some(&token), &body);
+    assert!(status == 200 && answer.contains("Posted."), "{answer}");
+    let forged = format!("{}0", &token[..token.len() - 1]);
+    let forged = if forged == token { format!("{}1", &token[..token.len() - 1]) } else { forged };
+    assert_eq!(request(&rally, "POST", &path, Some(&forged), &body).0, 401);
+    assert_eq!(show(&rally, &task)["status"], "blocked", "nothing else has happened");
+    rally.run(&["task", "stop", &task, "--wait"]);
+}
+
+#[test]
+fn a_tool_server_that_dies_takes_its_question_back_and_the_agent_goes_on() {
+    let rally = Rally::new();
+    let (task, token, session) = waiting(&rally);
+    let mut server = Server::start(&rally, &session, &token);
+    server.say(HELLO);
+    server.hear();
+    let params = json!({"name": "ask_user", "arguments": {"question": "A second one?"}});
+    server.say(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).to_string());
+    let open = || rally.json(&["question", "list"])["items"].as_array().map(Vec::len);
+    Rally::until("both are asked", || open() == Some(2));
+    server.end();
+    assert_eq!(open(), Some(1), "whoever asked is gone");
+    let id = question(&rally).unwrap();
+    assert_eq!(rally.run(&["question", "answer", &id, "--text", "yes"]).code, Some(0));
+    until_done(&rally, &task);
 }
 
 #[test]
