@@ -31,6 +31,7 @@ const ABILITIES: &[(&str, &str)] = &[
     ("killed", "killed in mid-turn"),
     ("login", "the provider says 401"),
     ("error", "the provider says 500"),
+    ("tools", "a tool of ours, `ask_user`"),
     ("usage", "tokens"),
 ];
 

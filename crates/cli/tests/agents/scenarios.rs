@@ -19,6 +19,7 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("without_a_login_asks_for_one", unauthorized),
     ("refused_by_its_provider_has_failed", provider_down),
     ("changes_nothing_that_it_may_only_read", read_only),
+    ("asks_with_the_tool_that_it_was_given_and_gets_the_answer", tool),
 ];
 
 /// Every scenario with every agent.
@@ -194,5 +195,39 @@ fn read_only(agent: &Agent) {
     assert_eq!(std::fs::read_to_string(&canary).unwrap(), "alive\n", "{ended:?}");
     record(agent, "readonly", "changes nothing");
     stage.rally(&["task", "stop", ended.last()["taskId"].as_str().unwrap_or_default()]);
+    stage.empty();
+}
+
+/// One of our tools, called by the model through the tool server that the agent was told of.
+fn tool(agent: &Agent) {
+    let stage = Stage::with(&[agent]);
+    let goal = "[[mock:mcp ask_user {\"question\":\"Which colour?\"}]]";
+    let task = stage.start(agent, goal);
+    let open = || stage.json(&["question", "list"])["items"][0].clone();
+    let answer = |question: &Value, how: &[&str]| {
+        let id = question["questionId"].as_str().unwrap();
+        let answered = stage.rally(&[&["question", "answer", id], how].concat());
+        assert_eq!(answered.code, Some(0), "{answered:?}");
+    };
+    stage.until("somebody is asked", || !open().is_null() || stage.task(&task)["settled"] == true);
+    let wants_permission = open()["question"]["kind"] == "approval";
+    if wants_permission {
+        answer(&open(), &["--allow"]);
+        stage.until("the tool asks", || {
+            open()["question"]["kind"] == "ask" || stage.task(&task)["settled"] == true
+        });
+    }
+    let question = open();
+    let seen: Vec<String> =
+        stage.mock.requests().into_iter().map(|it| format!("{} after {:?}", it.done, it.last_turn)).collect();
+    assert_eq!(question["question"]["text"], "Which colour?", "{seen:?}");
+    assert_eq!(stage.task(&task)["sessions"][0]["generation"]["tools"], "connected");
+    answer(&question, &["--text", "blue"]);
+    let view = stage.settled(&task);
+    assert_eq!(outcomes(&view), ["completed"], "{view}");
+    let text = said(&stage, &view, 0);
+    assert!(text.contains("The tool said:") && text.contains("blue"), "{text}");
+    let seen = if wants_permission { "asked, allowed, answered" } else { "answered" };
+    record(agent, "tools", seen);
     stage.empty();
 }

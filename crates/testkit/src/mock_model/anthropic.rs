@@ -53,6 +53,7 @@ fn result_text(content: &Value) -> String {
 fn tool(value: &Value) -> Tool {
     Tool {
         name: text(value, "name").to_owned(),
+        namespace: None,
         schema: value.get("input_schema").cloned().unwrap_or(Value::Null),
         form: ToolForm::Object,
     }

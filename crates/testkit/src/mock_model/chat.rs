@@ -36,6 +36,7 @@ pub(super) fn read(body: &Value) -> Conversation {
 
 fn function(value: &Value) -> Tool {
     Tool {
+        namespace: None,
         name: text(value, "name").to_owned(),
         schema: value.get("parameters").cloned().unwrap_or(Value::Null),
         form: ToolForm::Object,

@@ -30,6 +30,8 @@ pub(super) enum ToolForm {
 #[derive(Clone, Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
+    /// The group of tools that it belongs to, where the interface has such groups.
+    pub(super) namespace: Option<String>,
     /// JSON schema of its arguments; null when it has none.
     pub(super) schema: Value,
     pub(super) form: ToolForm,
@@ -57,7 +59,8 @@ pub(super) struct Conversation {
 }
 
 /// Beginnings of texts that agents put into the user's place by themselves.
-const NOT_THE_USER: &[&str] = &["<system-reminder>", "<environment_context>", "<user_instructions>"];
+const NOT_THE_USER: &[&str] =
+    &["<system-reminder>", "Tool loaded.", "<environment_context>", "<user_instructions>"];
 
 impl Conversation {
     /// The texts of the last turn of the user, and what came after it. What an agent put there by itself is no turn.

@@ -49,6 +49,7 @@ fn response_text(response: &Value) -> String {
 fn tool(value: &Value) -> Tool {
     let schema = value.get("parametersJsonSchema").or_else(|| value.get("parameters"));
     Tool {
+        namespace: None,
         name: text(value, "name").to_owned(),
         schema: schema.cloned().unwrap_or(Value::Null),
         form: ToolForm::Object,

@@ -117,9 +117,11 @@ fn mcp(
     match last_result {
         // The search was made; some agents take the call by the name that it gave, without listing the tool.
         Some(found) => match tools::mentioned(found, wanted) {
-            Some(name) => {
-                Plan::Call(Call { name: name.to_owned(), arguments: Arguments::Object(Value::Object(given)) })
-            }
+            Some(name) => Plan::Call(Call {
+                name: name.to_owned(),
+                namespace: None,
+                arguments: Arguments::Object(Value::Object(given)),
+            }),
             None => Plan::text(format!("The search did not find a tool `{wanted}`.")),
         },
         None => tools::search(&conversation.tools, wanted)

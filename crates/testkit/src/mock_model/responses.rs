@@ -49,11 +49,15 @@ fn tools(value: &Value) -> Vec<Tool> {
     let form = match text(value, "type") {
         "function" => ToolForm::Object,
         "custom" => ToolForm::Text,
-        "namespace" => return list(value, "tools").iter().flat_map(tools).collect(),
+        "namespace" => {
+            let namespace = text(value, "name");
+            let within = list(value, "tools").iter().flat_map(tools);
+            return within.map(|tool| Tool { namespace: Some(namespace.to_owned()), ..tool }).collect();
+        }
         _ => return Vec::new(),
     };
     let schema = value.get("parameters").cloned().unwrap_or(Value::Null);
-    vec![Tool { name: text(value, "name").to_owned(), schema, form }]
+    vec![Tool { name: text(value, "name").to_owned(), namespace: None, schema, form }]
 }
 
 fn output_text(output: &Value) -> String {
@@ -86,7 +90,7 @@ fn output_item(reply: &Reply) -> (Value, Value) {
         Content::Call(call) => {
             let (id, call_id) =
                 (format!("fc_mock{:08}", reply.number), format!("call_mock{:08}", reply.number));
-            let item = match &call.arguments {
+            let mut item = match &call.arguments {
                 Arguments::Object(value) => json!({
                     "type": "function_call", "id": id, "call_id": call_id, "status": "completed",
                     "name": call.name, "arguments": value.to_string(),
@@ -96,6 +100,9 @@ fn output_item(reply: &Reply) -> (Value, Value) {
                     "name": call.name, "input": text,
                 }),
             };
+            if let (Some(namespace), Some(item)) = (&call.namespace, item.as_object_mut()) {
+                item.insert("namespace".to_owned(), json!(namespace));
+            }
             (item.clone(), item)
         }
     }

@@ -190,12 +190,24 @@ fn a_hidden_tool_is_searched_for_and_then_called() {
     let user = json!({ "role": "user", "content": "[[mock:mcp ask_user {\"text\":\"why\"}]]" });
     assert!(ask(json!([user])).contains("\"name\":\"ToolSearch\""));
     let search = json!({ "role": "assistant", "content": [{ "type": "tool_use", "name": "ToolSearch", "input": {} }] });
-    let found = json!({ "role": "user", "content": [{ "type": "tool_result", "content": [{ "type": "tool_reference", "tool_name": "mcp__rally__ask_user" }] }] });
+    let found = json!({ "role": "user", "content": [{ "type": "tool_result", "content": [{ "type": "tool_reference", "tool_name": "mcp__rally__ask_user" }] }, { "type": "text", "text": "Tool loaded." }] });
     let call = ask(json!([user, search, found]));
     assert!(call.contains("\"name\":\"mcp__rally__ask_user\"") && call.contains("why"), "{call}");
     let called = json!({ "role": "assistant", "content": [{ "type": "tool_use", "name": "mcp__rally__ask_user", "input": {} }] });
     let result = json!({ "role": "user", "content": [{ "type": "tool_result", "content": "because" }] });
     assert!(ask(json!([user, search, found, called, result])).contains("The tool said: because"));
+}
+
+#[test]
+fn a_tool_of_a_group_is_called_with_the_name_of_its_group() {
+    let server = start();
+    let tool = json!({ "type": "function", "name": "ask_user", "parameters": { "required": ["question"] } });
+    let tools = json!([{ "type": "namespace", "name": "mcp__rally", "tools": [tool] }]);
+    let input = json!([{ "type": "message", "role": "user", "content": "[[mock:mcp ask_user {\"question\":\"why\"}]]" }]);
+    let answer = post(&server, "/v1/responses", &json!({ "model": "m", "tools": tools, "input": input })).1;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["output"][0]["name"], "ask_user", "{answer}");
+    assert_eq!(answer["output"][0]["namespace"], "mcp__rally", "{answer}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ const SEARCH: &[&str] = &["toolsearch", "tool_search"];
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,
+    /// The group that it belongs to.
+    pub(super) namespace: Option<String>,
     pub(super) arguments: Arguments,
 }
 
@@ -73,7 +75,8 @@ pub(super) fn write(tools: &[Tool], path: &str, content: &str) -> Option<Call> {
             ToolForm::Text => Arguments::Text(patch),
             ToolForm::Object => Arguments::Object(json!({ "input": patch })),
         };
-        return Some(Call { name: tool.name.clone(), arguments });
+        let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
+        return Some(Call { name, namespace, arguments });
     }
     let mut arguments = Map::new();
     let path_key = ["file_path", "filePath", "path", "absolute_path"]
@@ -120,7 +123,8 @@ fn call(tool: &Tool, mut arguments: Map<String, Value>) -> Call {
             arguments.insert(key.to_owned(), filler(property(tool, key).unwrap_or(&Value::Null)));
         }
     }
-    Call { name: tool.name.clone(), arguments: Arguments::Object(Value::Object(arguments)) }
+    let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
+    Call { name, namespace, arguments: Arguments::Object(Value::Object(arguments)) }
 }
 
 /// Some value that a schema takes.
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, schema: Value) -> Tool {
-        Tool { name: name.to_owned(), schema, form: ToolForm::Object }
+        Tool { name: name.to_owned(), namespace: None, schema, form: ToolForm::Object }
     }
 
     #[test]
