@@ -2,7 +2,7 @@
 //!
 //! Some agents end a turn with `end_turn` and an apology although their provider answered with an error. The AIR
 //! extension (`_meta.jetbrains.air`, spoken by claude-agent-acp and codex-acp) names such a failure beside the stop
-//! reason, to a client that says in its hello that it reads it. And some report a missing login as any other error.
+//! reason, to a client that says in its hello that it reads it.
 
 use agent_client_protocol_schema::v1::Meta;
 use serde_json::{Value, json};
@@ -13,11 +13,6 @@ const VENDOR: &str = "jetbrains";
 const EXTENSION: &str = "air";
 const VERSION: u64 = 1;
 const FAILURE: &str = "sessionFailure";
-/// Words by which a provider says that it does not know who is asking; lower case.
-const NOT_LOGGED_IN: &[&str] =
-    &["unauthorized", "unauthenticated", "invalid api key", "invalid_api_key", "authentication required"];
-/// HTTP status of a missing or wrong login.
-const UNAUTHORIZED_STATUS: &str = "401";
 
 /// The failure of a turn that has a stop reason all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,15 +48,6 @@ pub(crate) fn of_answer(result: &Value) -> Option<TurnFailure> {
     Some(TurnFailure { code: if login { rpc::AUTH_REQUIRED } else { rpc::INTERNAL_ERROR }, message })
 }
 
-/// The code of an error, corrected where its words say that a login is missing.
-pub(crate) fn code_of(code: i64, message: &str) -> i64 {
-    let lower = message.to_lowercase();
-    let mut words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let missing = NOT_LOGGED_IN.iter().any(|words| lower.contains(words))
-        || words.any(|word| word == UNAUTHORIZED_STATUS);
-    if missing { rpc::AUTH_REQUIRED } else { code }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,15 +72,5 @@ mod tests {
         assert_eq!(failure(json!({ "severity": "warning", "title": "Retrying" })), None);
         assert_eq!(failure(json!("broken")), None);
         assert_eq!(of_answer(&json!({ "stopReason": "end_turn", "_meta": null })), None);
-    }
-
-    #[test]
-    fn an_error_about_a_login_is_known_by_its_words() {
-        for message in ["Internal error: 401 no key", "HTTP Unauthorized", "Invalid API key provided"] {
-            assert_eq!(code_of(rpc::INTERNAL_ERROR, message), rpc::AUTH_REQUIRED, "{message}");
-        }
-        for message in ["request 14012 failed", "500 try again", ""] {
-            assert_eq!(code_of(rpc::INTERNAL_ERROR, message), rpc::INTERNAL_ERROR, "{message}");
-        }
     }
 }

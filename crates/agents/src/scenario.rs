@@ -19,6 +19,7 @@ mod memory;
 mod modern;
 mod odd_frames;
 mod quirks;
+mod spending;
 mod tools;
 mod turns;
 
@@ -75,6 +76,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("leaves-child", "leaves a process in its own group behind"),
     ("works-on", "goes on after its answer, for a conversation of its own making"),
     ("accounts", "MODEL: counts tokens and money over its whole conversation"),
+    (
+        "spends",
+        "WAY FILE: says what it uses beside its `calls`, in an `error`, in a `failure`, or until it is `cut` off",
+    ),
     ("apologises", "ends its turn well, with a provider's failure as its words"),
     ("modern", "FILE: offers options, resumes and closes, and does what `do-…` in its goal says"),
     ("older", "FILE: the same with modes and models from before there were options"),

@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::resolve;
 use crate::show::table::Table;
 use crate::show::text::columns;
-use crate::show::usage::{money, tokens};
+use crate::show::usage::{money, token_count, tokens};
 
 pub(crate) async fn carry_out(
     arguments: UsageArguments,
@@ -39,7 +39,9 @@ pub(crate) async fn carry_out(
     let mut table = Table::new(&["MODEL", "RUNS", "TOKENS", "COST"]);
     for entry in &totals.by_model {
         let model = entry.model.as_deref().unwrap_or("unknown");
-        table.row(&[model, &entry.runs.to_string(), &entry.tokens.total().to_string(), &money(&entry.cost)]);
+        let tokens = token_count(entry.tokens.total(), entry.estimated_runs > 0);
+        let cost = money(&entry.cost, entry.estimated_cost_runs > 0);
+        table.row(&[model, &entry.runs.to_string(), &tokens, &cost]);
     }
     for line in table.lines(columns()) {
         output.line(&line)?;

@@ -5,6 +5,8 @@
 //! has waited; equal ones go in the order in which they came. So a parked run
 //! is passed only by runs that came within a bounded time after it.
 
+use std::borrow::Cow;
+
 use rallypoint_model::admission::UnknownCost;
 use rallypoint_model::ids::RunId;
 use rallypoint_model::limits::Limits;
@@ -15,6 +17,7 @@ use rallypoint_model::time::Timestamp;
 use rallypoint_model::usage::{Measured, RunUsage};
 
 use crate::state::{Run, State, Task};
+use crate::usage::of_ended;
 
 /// Runs that wait for a slot, the next one first. A run behind another one of
 /// its own session waits for that, not for a slot.
@@ -58,7 +61,7 @@ pub fn tokens_used(state: &State, task: &Task) -> u64 {
 /// Money of this currency that the runs of a task are known to have cost, in millionths.
 pub fn money_used(state: &State, task: &Task, currency: Currency) -> u64 {
     usages(state, task)
-        .filter_map(RunUsage::known_cost)
+        .filter_map(|usage| usage.known_cost())
         .filter(|cost| cost.currency == currency)
         .fold(0, |sum, cost| sum.saturating_add(cost.micros))
 }
@@ -70,8 +73,8 @@ fn runs_of_unknown_cost(state: &State, task: &Task, currency: Currency) -> u64 {
         .count() as u64
 }
 
-fn usages<'a>(state: &'a State, task: &'a Task) -> impl Iterator<Item = &'a RunUsage> {
-    runs_of(state, task).filter_map(|run| run.used.as_ref())
+fn usages<'a>(state: &'a State, task: &'a Task) -> impl Iterator<Item = Cow<'a, RunUsage>> {
+    runs_of(state, task).filter_map(|run| of_ended(state, run))
 }
 
 /// Active time of a task's runs together, in milliseconds.

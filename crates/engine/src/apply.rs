@@ -133,6 +133,7 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::RunQueued { .. }
         | Event::RunMoved { .. }
         | Event::RunAnswered { .. }
+        | Event::RunCounted { .. }
         | Event::RunUsed { .. }
         | Event::RunCancelRequested { .. }
         | Event::RunSuspected { .. }

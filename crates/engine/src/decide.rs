@@ -12,6 +12,7 @@ pub mod archive;
 mod attachments;
 mod children;
 mod conversation;
+mod counting;
 mod deadline;
 mod delivery;
 mod delivery_end;

@@ -10,7 +10,7 @@
 pub const AUTH_REQUIRED: i64 = -32000;
 
 /// Words that providers and agents use, in lower case.
-const PHRASES: [&str; 18] = [
+const PHRASES: [&str; 19] = [
     "authentication required",
     "authentication failed",
     "authentication error",
@@ -24,6 +24,7 @@ const PHRASES: [&str; 18] = [
     "please log in",
     "please login",
     "invalid api key",
+    "invalid_api_key",
     "incorrect api key",
     "invalid x-api-key",
     "missing api key",
@@ -84,6 +85,21 @@ mod tests {
             "rate limited (429)",
             "",
         ] {
+            assert!(!asks_for_login(-32603, message), "{message}");
+        }
+    }
+
+    #[test]
+    fn an_error_about_a_login_is_known_by_its_words() {
+        for message in [
+            "Internal error: 401 no key",
+            "HTTP Unauthorized",
+            "Invalid API key provided",
+            "Internal error: {\"code\":\"invalid_api_key\"}",
+        ] {
+            assert!(asks_for_login(-32603, message), "{message}");
+        }
+        for message in ["request 14012 failed", "500 try again", ""] {
             assert!(!asks_for_login(-32603, message), "{message}");
         }
     }

@@ -157,6 +157,18 @@ pub fn check(wanted: &Wanted, config: &[(String, String)], offer: &ConversationO
     config.iter().try_for_each(|(id, value)| option_setting(id, value, offer).map(|_| ()))
 }
 
+/// The model that holds in a conversation. Options are told anew whenever they change; the older block is told once, so
+/// that what was set since counts.
+pub fn model_in_use(offer: &ConversationOffer, set: &[SetValue]) -> Option<String> {
+    let was_set = |key: &str| set.iter().find(|each| each.setting_id == key).map(|each| each.value.clone());
+    let told = |current: &String| Some(current.clone()).filter(|current| !current.is_empty());
+    match (offer.options.iter().find(|option| Named::Model.is(option)), &offer.models) {
+        (Some(option), _) => told(&option.current).or_else(|| was_set(&option_key(&option.id))),
+        (None, Some(models)) => was_set("model").or_else(|| told(&models.current)),
+        (None, None) => was_set(&option_key("model")),
+    }
+}
+
 /// Whether a run can't do without the value under this key.
 pub fn is_needed(wanted: &Wanted, offer: &ConversationOffer, key: &str) -> bool {
     [(Named::Model, &wanted.model), (Named::Mode, &wanted.mode), (Named::Thinking, &wanted.thinking)]

@@ -4,10 +4,15 @@
 //! model call or of the whole conversation, so the profile says. What can't be
 //! known is said to be unknown, with the reason, and is never a zero.
 
+use std::borrow::Cow;
+
+use rallypoint_model::agent_offer::ConversationOffer;
 use rallypoint_model::money::{Money, PriceTable};
+use rallypoint_model::run::RunPurpose;
 use rallypoint_model::usage::{ContextFill, Measured, RunUsage, TokenCounts, UsageKind, UsageNoted};
 use serde_json::Value;
 
+use crate::settings::model_in_use;
 use crate::state::{Generation, Run, State};
 
 /// Takes in what an agent says of its use in mid-turn (`usage_update`: `used`, `size`, `cost`). Whether anything is new.
@@ -41,85 +46,180 @@ fn model_in(meta: &Value) -> Option<&str> {
     own.and_then(|(_, value)| value.as_str()).filter(|name| !name.is_empty())
 }
 
+/// Adds what one model call used to what the turn has so far, as the agent counts.
+pub fn counted(so_far: Option<&TokenCounts>, call: &TokenCounts, kind: UsageKind) -> Option<TokenCounts> {
+    match (kind, so_far) {
+        (UsageKind::None, _) => None,
+        (UsageKind::PerTurn, Some(sum)) => Some(sum.plus(call)),
+        // A running count, or the last call only: the newest is what there is.
+        (UsageKind::PerTurn | UsageKind::Cumulative | UsageKind::LastCall, _) => Some(call.clone()),
+    }
+}
+
 /// What an ended run used. Nothing for one whose agent never got its prompt: that cost nothing.
 pub fn used(state: &State, run: &Run, prices: &PriceTable) -> Option<RunUsage> {
     run.started_at?;
     let tokens = tokens(state, run);
     let model = model(state, run);
     let cost = cost(&tokens, model.as_deref(), prices);
-    Some(RunUsage { tokens, model, cost, agent_cost: agent_cost(state, run) })
+    let (agent_cost, agent_cost_estimated) = agent_cost(state, run).unzip();
+    Some(RunUsage {
+        tokens,
+        model,
+        cost,
+        agent_cost,
+        agent_cost_estimated: agent_cost_estimated.unwrap_or(false),
+    })
+}
+
+/// What an ended run used, as its journal has it. Runs of journals from before that was written down have their tokens
+/// as the agent reported them, and no cost: what the prices were is not known any more.
+pub fn of_ended<'a>(state: &State, run: &'a Run) -> Option<Cow<'a, RunUsage>> {
+    if let Some(used) = &run.used {
+        return Some(Cow::Borrowed(used));
+    }
+    if run.ended_at.is_none() || run.purpose == RunPurpose::Turn {
+        return None;
+    }
+    let usage = used(state, run, &PriceTable::default())?;
+    let cost = unavailable("its run ended before costs were written down");
+    Some(Cow::Owned(RunUsage { cost, ..usage }))
+}
+
+/// What an agent reported of a run.
+struct Reported<'a> {
+    tokens: &'a TokenCounts,
+    /// Of the whole turn, and not only of what it had done by then.
+    whole: bool,
+}
+
+fn reported(run: &Run) -> Option<Reported<'_>> {
+    let whole = run.usage.as_ref().map(|tokens| Reported { tokens, whole: true });
+    whole.or_else(|| run.noted.tokens.as_ref().map(|tokens| Reported { tokens, whole: false }))
 }
 
 /// Tokens of this run alone.
 fn tokens(state: &State, run: &Run) -> Measured<TokenCounts> {
-    let launch = state.sessions.get(&run.session_id).and_then(|session| session.launch.as_ref());
-    let kind = launch.map_or(UsageKind::None, |launch| launch.usage_kind);
-    let reported = match (kind, &run.usage) {
-        (UsageKind::None, _) => return unavailable("this agent reports no tokens"),
-        (_, None) => return unavailable("the agent reported no tokens for this run"),
-        (_, Some(reported)) => reported.clone(),
+    let kind = kind_of(state, run);
+    if kind == UsageKind::None {
+        return unavailable("this agent reports no tokens");
+    }
+    let Some(Reported { tokens, whole }) = reported(run) else {
+        return unavailable("the agent reported no tokens for this run");
     };
     match kind {
-        UsageKind::PerTurn | UsageKind::None => Measured::Measured { value: reported },
+        UsageKind::PerTurn => known(tokens.clone(), whole),
         // It is a part of the turn at least.
-        UsageKind::LastCall => Measured::Estimated { value: reported },
+        UsageKind::LastCall | UsageKind::None => known(tokens.clone(), false),
         UsageKind::Cumulative => {
-            let before =
-                earlier(state, run).find_map(|(run, same)| run.usage.as_ref().map(|usage| (usage, same)));
-            match before {
-                None => Measured::Measured { value: reported },
-                Some((before, same_process)) => match (reported.since(before), same_process) {
-                    (Some(value), true) => Measured::Measured { value },
-                    (None, true) => unavailable("the agent's counter went back between two turns"),
-                    // A new process may go on counting or begin anew; a number that is not smaller does not tell.
-                    (Some(value), false) => Measured::Estimated { value },
-                    (None, false) => Measured::Measured { value: reported },
-                },
+            let before = before(state, run, reported);
+            let since = before.last.as_ref().map(|before| tokens.since(before.tokens));
+            let gap = before.gap || before.last.as_ref().is_some_and(|before| !before.whole);
+            match since {
+                Some(Some(value)) => known(value, whole && !gap),
+                // It went back: what it shows was used since then at least.
+                Some(None) => known(tokens.clone(), false),
+                None => {
+                    let may_go_on = earlier_processes(state, run)
+                        .next()
+                        .is_some_and(|run| reported(run).is_none_or(|it| tokens.since(it.tokens).is_some()));
+                    known(tokens.clone(), whole && !gap && !may_go_on)
+                }
             }
         }
     }
 }
 
-/// Earlier runs in the same conversation with the agent, the latest first, and whether the same process had them.
-fn earlier<'a>(state: &'a State, run: &'a Run) -> impl Iterator<Item = (&'a Run, bool)> {
-    let conversation = |run: &Run| {
-        run.generation_id
-            .and_then(|id| state.generations.get(&id))
-            .and_then(|it: &Generation| it.agent_session_id.clone())
-    };
-    let own = conversation(run);
+fn known<T>(value: T, measured: bool) -> Measured<T> {
+    if measured { Measured::Measured { value } } else { Measured::Estimated { value } }
+}
+
+/// How the agent of a run counts.
+pub(crate) fn kind_of(state: &State, run: &Run) -> UsageKind {
+    let launch = state.sessions.get(&run.session_id).and_then(|session| session.launch.as_ref());
+    launch.map_or(UsageKind::None, |launch| launch.usage_kind)
+}
+
+/// The state of a counter before a run.
+struct Before<T> {
+    /// The last count in the same process. A new process begins anew.
+    last: Option<T>,
+    /// Whether a run between that and this one used something that nobody counted.
+    gap: bool,
+}
+
+fn before<'a, T>(state: &'a State, run: &'a Run, count: impl Fn(&'a Run) -> Option<T>) -> Before<T> {
+    let mut gap = false;
+    for earlier in earlier(state, run).filter(|earlier| earlier.generation_id == run.generation_id) {
+        if let Some(last) = count(earlier) {
+            return Before { last: Some(last), gap };
+        }
+        gap = true;
+    }
+    Before { last: None, gap }
+}
+
+/// Earlier runs of the session that got their prompt to an agent, the latest first.
+fn earlier<'a>(state: &'a State, run: &'a Run) -> impl Iterator<Item = &'a Run> {
     let task_runs =
         run.task_id.and_then(|id| state.tasks.get(&id)).map(|task| task.runs.as_slice()).unwrap_or_default();
-    let before = task_runs.iter().take_while(move |id| **id != run.id).filter_map(|id| state.runs.get(id));
-    before
-        .filter(move |earlier| earlier.session_id == run.session_id)
-        .filter(move |earlier| own.is_some() && conversation(earlier) == own)
-        .map(|earlier| (earlier, earlier.generation_id == run.generation_id))
-        .collect::<Vec<_>>()
-        .into_iter()
+    let end = task_runs.iter().position(|id| *id == run.id).unwrap_or(task_runs.len());
+    task_runs
+        .iter()
+        .take(end)
         .rev()
+        .filter_map(|id| state.runs.get(id))
+        .filter(|earlier| earlier.session_id == run.session_id && earlier.started_at.is_some())
 }
 
-/// The agent's own account of this run: what its conversation has cost since the run before.
-fn agent_cost(state: &State, run: &Run) -> Option<Money> {
-    let now = run.noted.cost_so_far?;
-    let before = earlier(state, run).find_map(|(run, _)| run.noted.cost_so_far);
-    match before.filter(|before| before.currency == now.currency) {
-        // A smaller number is a count that began anew.
-        Some(before) => {
-            Some(Money { micros: now.micros.checked_sub(before.micros).unwrap_or(now.micros), ..now })
-        }
-        None => Some(now),
-    }
-}
-
-/// The model that answered, as the agent says or as it was asked for.
-fn model(state: &State, run: &Run) -> Option<String> {
-    let asked = || {
-        let launch = state.sessions.get(&run.session_id)?.launch.as_ref()?;
-        launch.config.iter().find(|(id, _)| id == "model").map(|(_, value)| value.clone())
+/// Those that had the same conversation in another process. A process that opens it again may go on counting where that
+/// one was, or begin anew; a number that is not smaller does not tell.
+fn earlier_processes<'a>(state: &'a State, run: &'a Run) -> impl Iterator<Item = &'a Run> {
+    let conversation = |run: &Run| {
+        let generation = run.generation_id.and_then(|id| state.generations.get(&id));
+        generation.and_then(|it: &Generation| it.agent_session_id.clone())
     };
-    run.noted.model.clone().or_else(asked)
+    let own = conversation(run);
+    earlier(state, run)
+        .filter(|earlier| earlier.generation_id != run.generation_id)
+        .filter(move |earlier| own.is_some() && conversation(earlier) == own)
+}
+
+/// The agent's own account of this run: what its process has cost since the run before; and whether that is a guess.
+fn agent_cost(state: &State, run: &Run) -> Option<(Money, bool)> {
+    let now = run.noted.cost_so_far?;
+    let before = before(state, run, |run| run.noted.cost_so_far);
+    Some(match before.last {
+        Some(last) if last.currency == now.currency && last.micros <= now.micros => {
+            (Money { micros: now.micros - last.micros, ..now }, before.gap)
+        }
+        // It went back: what it shows was spent since then at least.
+        Some(_) => (now, true),
+        None => {
+            let may_go_on = earlier_processes(state, run).next().is_some_and(|run| {
+                let last = run.noted.cost_so_far;
+                last.is_none_or(|last| last.currency == now.currency && last.micros <= now.micros)
+            });
+            (now, before.gap || may_go_on)
+        }
+    })
+}
+
+/// The model that answered: as the agent says it, as it stands in its conversation, or as it was asked for.
+fn model(state: &State, run: &Run) -> Option<String> {
+    let session = state.sessions.get(&run.session_id);
+    let in_conversation = || {
+        let offer = session?.offer.as_ref();
+        let generation = run.generation_id.and_then(|id| state.generations.get(&id));
+        let set = generation.map(|it| it.set.as_slice()).unwrap_or_default();
+        model_in_use(offer.unwrap_or(&ConversationOffer::default()), set)
+    };
+    let asked = || {
+        let launch = session?.launch.as_ref()?;
+        let option = || launch.config.iter().find(|(id, _)| id == "model").map(|(_, value)| value.clone());
+        launch.wanted.model.clone().or_else(option)
+    };
+    run.noted.model.clone().or_else(in_conversation).or_else(asked)
 }
 
 fn cost(tokens: &Measured<TokenCounts>, model: Option<&str>, prices: &PriceTable) -> Measured<Money> {
@@ -133,7 +233,7 @@ fn cost(tokens: &Measured<TokenCounts>, model: Option<&str>, prices: &PriceTable
         return unavailable(&format!("no price of the model `{model}` is known"));
     };
     let value = Money { currency, micros: price.of(counts) };
-    if measured { Measured::Measured { value } } else { Measured::Estimated { value } }
+    known(value, measured)
 }
 
 fn unavailable<T>(reason: &str) -> Measured<T> {

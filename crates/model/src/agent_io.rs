@@ -465,6 +465,16 @@ pub enum AgentItem {
         /// Tokens as it reported them, when it did.
         usage: Option<TokenCounts>,
     },
+    /// The agent said what it used while a prompt was open, or with an answer that ends the turn as a failure.
+    TokensUsed {
+        /// Frame number.
+        frame: u64,
+        /// Number of the prompt whose answer said it, for the whole turn; absent for what came before, and then it is
+        /// one model call or a running count, as the profile says.
+        answers: Option<u64>,
+        /// The tokens, as reported.
+        tokens: TokenCounts,
+    },
     /// The agent answered one of our requests with an error.
     RequestFailed {
         /// Number of the input.

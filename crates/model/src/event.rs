@@ -563,6 +563,16 @@ pub enum Event {
         /// Tokens, when reported.
         usage: Option<TokenCounts>,
     },
+    /// What its agent has said so far of what an open run uses. The newest counts; it is no part of the one before.
+    #[serde(rename = "run.counted")]
+    RunCounted {
+        /// Which.
+        run_id: RunId,
+        /// Tokens, as the agent counts.
+        tokens: TokenCounts,
+        /// Whether the agent said it of the whole turn, with the answer that ended it.
+        whole: bool,
+    },
     /// Somebody wants a run cancelled.
     #[serde(rename = "run.cancel_requested")]
     RunCancelRequested {

@@ -25,6 +25,17 @@ pub enum Measured<T> {
     },
 }
 
+impl<T> Measured<T> {
+    /// How well it is known.
+    pub fn quality(&self) -> Quality {
+        match self {
+            Self::Measured { .. } => Quality::Measured,
+            Self::Estimated { .. } => Quality::Estimated,
+            Self::Unavailable { .. } => Quality::Unavailable,
+        }
+    }
+}
+
 /// Tokens of one run as the agent reported them, raw kind kept beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -108,6 +119,9 @@ pub struct RunUsage {
     /// What it cost by the agent's own account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_cost: Option<Money>,
+    /// Whether that is a guess: the agent counts over its whole process, and what is this run's own is not certain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub agent_cost_estimated: bool,
 }
 
 impl RunUsage {
@@ -118,6 +132,31 @@ impl RunUsage {
             Measured::Unavailable { .. } => self.agent_cost,
         }
     }
+
+    /// How well that cost is known.
+    pub fn cost_quality(&self) -> Quality {
+        match (&self.cost, self.agent_cost) {
+            (Measured::Unavailable { .. }, None) => Quality::Unavailable,
+            (Measured::Unavailable { .. }, Some(_)) if self.agent_cost_estimated => Quality::Estimated,
+            (Measured::Unavailable { .. }, Some(_)) | (Measured::Measured { .. }, _) => Quality::Measured,
+            (Measured::Estimated { .. }, _) => Quality::Estimated,
+        }
+    }
+}
+
+/// How well something is known; the later word is the worse.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Quality {
+    /// Reported by the agent or counted by us.
+    Measured,
+    /// Computed from something else.
+    Estimated,
+    /// Not known.
+    #[default]
+    Unavailable,
 }
 
 /// What an agent said of its use in mid-turn, the newest of each.
@@ -130,4 +169,7 @@ pub struct UsageNoted {
     pub cost_so_far: Option<Money>,
     /// The model that answered last.
     pub model: Option<String>,
+    /// Tokens that it named while its turn was open, as its profile says that it counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenCounts>,
 }

@@ -28,6 +28,9 @@ pub struct SpawnInput {
     /// Program and arguments, when not taken from the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
+    /// Absolute path of the profile's program, for one that is not on the caller's `PATH`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Names of variables of the caller's environment that it gets besides those of its profile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
@@ -62,7 +65,7 @@ impl SpawnInput {
             label: self.label.clone(),
             task: self.task.clone(),
             argv: self.argv.clone(),
-            program: None,
+            program: self.program.clone(),
             pass_env: self.pass_env.clone(),
             config: self.config.clone(),
             wanted: self.wanted.clone(),

@@ -203,18 +203,22 @@ impl SpoolItems {
         let trailing = self.trailing_text();
         let mut count = self.waiting.len() - trailing;
         if trailing > 0 {
-            let kind = self.waiting.back().and_then(|waiting| text_of(&waiting.item)).map(|(kind, _)| kind);
+            let kind = last_text_of(self.waiting.iter());
             let first_of_its_kind = kind != self.last_text || count > 0;
             let waited = self.flush_at().is_some_and(|at| at <= now);
             if first_of_its_kind || waited {
                 count += self.safe_prefix(trailing, redactor);
             }
         }
+        // Of one frame, and the cursor stands behind it.
+        while count > 0 && self.waiting.get(count).is_some_and(|waiting| is_beside(&waiting.item)) {
+            count += 1;
+        }
         if count == 0 {
             return None;
         }
         let taken: Vec<Waiting> = self.waiting.drain(..count).collect();
-        self.last_text = taken.last().and_then(|waiting| text_of(&waiting.item)).map(|(kind, _)| kind);
+        self.last_text = last_text_of(taken.iter());
         self.text_since = if self.waiting.is_empty() { None } else { Some(now) };
         let cursor = if self.waiting.is_empty() && self.assembler.pending_bytes() == 0 {
             self.cursor
@@ -231,14 +235,15 @@ impl SpoolItems {
         AgentReport { cursor: self.reported, items: Vec::new() }
     }
 
-    /// Items of text of one kind at the end.
+    /// Items of text of one kind at the end, with what was said beside it.
     fn trailing_text(&self) -> usize {
-        let kind = self.waiting.back().and_then(|waiting| text_of(&waiting.item)).map(|(kind, _)| kind);
-        let Some(kind) = kind else { return 0 };
+        let Some(kind) = last_text_of(self.waiting.iter()) else { return 0 };
         self.waiting
             .iter()
             .rev()
-            .take_while(|waiting| text_of(&waiting.item).is_some_and(|(other, _)| other == kind))
+            .take_while(|waiting| {
+                is_beside(&waiting.item) || text_of(&waiting.item).is_some_and(|(other, _)| other == kind)
+            })
             .count()
     }
 
@@ -248,11 +253,22 @@ impl SpoolItems {
             .waiting
             .iter()
             .skip(start)
-            .filter_map(|waiting| text_of(&waiting.item).map(|(_, text)| text))
+            .map(|waiting| text_of(&waiting.item).map_or("", |(_, text)| text))
             .collect();
         let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
         if redactor.is_empty() || bytes > HELD_BYTES { trailing } else { redactor.safe_split(&pieces) }
     }
+}
+
+/// Whether an item goes with the text of its frame and does not end it: what a model call used is said on a piece of text.
+fn is_beside(item: &AgentItem) -> bool {
+    matches!(item, AgentItem::TokensUsed { answers: None, .. })
+}
+
+/// The kind of the text that these end with.
+fn last_text_of<'a>(waiting: impl DoubleEndedIterator<Item = &'a Waiting>) -> Option<TextKind> {
+    let last = waiting.rev().find(|waiting| !is_beside(&waiting.item))?;
+    text_of(&last.item).map(|(kind, _)| kind)
 }
 
 fn text_of(item: &AgentItem) -> Option<(TextKind, &str)> {
@@ -268,7 +284,8 @@ fn text_of(item: &AgentItem) -> Option<(TextKind, &str)> {
 fn coalesce(items: impl Iterator<Item = AgentItem>) -> Vec<AgentItem> {
     let mut joined: Vec<AgentItem> = Vec::new();
     for item in items {
-        if let Some(last) = joined.last_mut()
+        let place = joined.iter().rposition(|item| !is_beside(item));
+        if let Some(last) = place.and_then(|place| joined.get_mut(place))
             && join(last, &item)
         {
             continue;

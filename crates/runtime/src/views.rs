@@ -2,6 +2,7 @@
 
 use rallypoint_engine::admission;
 use rallypoint_engine::state::{Generation, Question, Room, Run, Session, State, Task};
+use rallypoint_engine::usage::of_ended;
 use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::ids::{RunId, TaskId};
@@ -60,7 +61,7 @@ pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Opti
         last_reply: task.last_reply.clone(),
         priority: task.priority,
         budget: task.budget,
-        used: usage::sum(task.runs.iter().filter_map(|id| state.runs.get(id))),
+        used: usage::sum(state, task.runs.iter().filter_map(|id| state.runs.get(id))),
         attachments: task.attachments.clone(),
         last_stop: trees::last_stop(state, task),
         created_at: task.created_at,
@@ -92,7 +93,7 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         .filter_map(|id| state.runs.get(id))
         .filter(|run| run.session_id == session.id)
         .collect();
-    let used = usage::sum(runs.iter().copied());
+    let used = usage::sum(state, runs.iter().copied());
     SessionView {
         session_id: session.id,
         session_key: session.key.clone(),
@@ -107,7 +108,7 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
             .map(|it| generation_view(it, session)),
         round_trips: session.round_trips,
         active_tool: active_tool(state, session),
-        usage: session_usage(&used, &runs),
+        usage: session_usage(state, &used, &runs),
         context: runs.iter().rev().find_map(|run| run.noted.context),
         used,
         agent_session_id: session.agent_session_id.clone(),
@@ -118,8 +119,8 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
 }
 
 /// Tokens of a session; one run whose tokens are not known makes the whole unknown.
-fn session_usage(used: &UsageTotals, runs: &[&Run]) -> Measured<TokenCounts> {
-    let reason = runs.iter().filter_map(|run| run.used.as_ref()).find_map(|usage| match &usage.tokens {
+fn session_usage(state: &State, used: &UsageTotals, runs: &[&Run]) -> Measured<TokenCounts> {
+    let reason = runs.iter().filter_map(|run| of_ended(state, run)).find_map(|usage| match &usage.tokens {
         Measured::Unavailable { reason } => Some(reason.clone()),
         Measured::Measured { .. } | Measured::Estimated { .. } => None,
     });

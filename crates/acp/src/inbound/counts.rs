@@ -6,15 +6,13 @@
 
 use serde_json::{Map, Value};
 
-use rallypoint_model::usage::{TokenCounts, UsageKind};
+use rallypoint_model::usage::TokenCounts;
 
 use super::lenient;
 
 const INPUT: &[&str] = &["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];
 const OUTPUT: &[&str] = &["outputTokens", "output_tokens", "completionTokens", "completion_tokens"];
 const REASONING: &[&str] = &["thoughtTokens", "thought_tokens", "thoughtsTokens", "reasoningTokens"];
-/// In the naming of the same provider's interface, the input holds what came from the cache.
-const CACHED_WITHIN_INPUT: &[&str] = &["cachedInputTokens", "cached_input_tokens"];
 /// In the naming of this provider's interface, reasoning is a part of the output.
 const REASONING_WITHIN_OUTPUT: &[&str] = &["reasoningOutputTokens", "reasoning_output_tokens"];
 const CACHE_READ: &[&str] = &[
@@ -44,19 +42,9 @@ pub(super) fn of_meta_usage(meta: Option<&Value>) -> Option<TokenCounts> {
     meta.and_then(|meta| meta.get("usage")).and_then(of_object)
 }
 
-/// Adds what one model call reported to what the turn has so far.
-pub(super) fn noted(so_far: Option<TokenCounts>, call: TokenCounts, kind: UsageKind) -> Option<TokenCounts> {
-    match (kind, so_far) {
-        (UsageKind::None, _) => None,
-        (UsageKind::PerTurn, Some(sum)) => Some(TokenCounts {
-            input: sum.input.saturating_add(call.input),
-            output: sum.output.saturating_add(call.output),
-            reasoning: sum.reasoning.saturating_add(call.reasoning),
-            cache_read: sum.cache_read.saturating_add(call.cache_read),
-            cache_write: sum.cache_write.saturating_add(call.cache_write),
-        }),
-        (UsageKind::PerTurn | UsageKind::Cumulative | UsageKind::LastCall, _) => Some(call),
-    }
+/// The tokens in an error: beside its words, or in the data that go with it.
+pub(super) fn of_error(error: &Value) -> Option<TokenCounts> {
+    error.get("data").and_then(of_answer).or_else(|| of_answer(error))
 }
 
 fn of_object(value: &Value) -> Option<TokenCounts> {
@@ -74,23 +62,18 @@ fn of_object(value: &Value) -> Option<TokenCounts> {
         cache_read: first(object, CACHE_READ).unwrap_or(0),
         cache_write: first(object, CACHE_WRITE).unwrap_or(0),
     };
+    // Whether the input holds what came from the cache, and the output what was thought, is for the total to say: names
+    // don't tell. A part that is larger than its whole is none.
     let total = first(object, TOTAL);
-    // A total without the tokens from the cache, or a name of theirs that says so, means that the input holds them.
-    let cached_within = first(object, CACHED_WITHIN_INPUT).is_some()
-        || total.is_some_and(|total| {
-            let plain = counts.input.saturating_add(counts.output);
-            total == plain || total == plain.saturating_add(counts.reasoning)
-        });
+    let plain = counts.input.saturating_add(counts.output);
+    let cached_within = counts.cache_read <= counts.input
+        && total.is_some_and(|total| total == plain || total == plain.saturating_add(counts.reasoning));
     if cached_within {
-        counts.input = counts.input.saturating_sub(counts.cache_read);
+        counts.input -= counts.cache_read;
     }
-    let plain = counts.input.saturating_add(counts.output).saturating_add(if cached_within {
-        counts.cache_read
-    } else {
-        0
-    });
-    if within.is_some() || total.is_some_and(|total| total == plain) {
-        counts.output = counts.output.saturating_sub(counts.reasoning);
+    let thought_within = within.is_some() || total.is_some_and(|total| total == plain);
+    if thought_within && counts.reasoning <= counts.output {
+        counts.output -= counts.reasoning;
     }
     Some(counts)
 }
@@ -143,12 +126,27 @@ mod tests {
                 json!({"inputTokens": 11, "outputTokens": 7, "totalTokens": 20, "thoughtTokens": 2, "cachedReadTokens": 3}),
                 8,
             ),
-            (json!({"input_tokens": 11, "output_tokens": 7, "cached_input_tokens": 3}), 8),
+            (
+                json!({"input_tokens": 11, "output_tokens": 7, "cached_input_tokens": 3, "total_tokens": 18}),
+                8,
+            ),
+            // Without a total nothing says that they are a part of the input.
+            (json!({"input_tokens": 11, "output_tokens": 7, "cached_input_tokens": 3}), 11),
             (json!({"inputTokens": 11, "outputTokens": 7, "cachedReadTokens": 3}), 11),
         ] {
             let counts = of_answer(&json!({ "usage": raw })).unwrap();
             assert_eq!((counts.input, counts.cache_read), (input, 3), "{raw}");
         }
+    }
+
+    #[test]
+    fn a_part_that_is_larger_than_its_whole_takes_nothing_away() {
+        let cached = json!({"usage": {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12, "cachedInputTokens": 50}});
+        let counts = of_answer(&cached).unwrap();
+        assert_eq!((counts.input, counts.cache_read), (5, 50));
+        let thought = json!({"usage": {"inputTokens": 5, "outputTokens": 7, "reasoningOutputTokens": 70}});
+        let counts = of_answer(&thought).unwrap();
+        assert_eq!((counts.output, counts.reasoning), (7, 70));
     }
 
     #[test]
@@ -158,14 +156,5 @@ mod tests {
         {
             assert_eq!(of_answer(&raw), None, "{raw}");
         }
-    }
-
-    #[test]
-    fn calls_of_a_turn_add_up_only_when_they_are_per_turn() {
-        let call = TokenCounts { input: 1, output: 2, ..TokenCounts::default() };
-        let twice = noted(Some(call.clone()), call.clone(), UsageKind::PerTurn);
-        assert_eq!(twice.map(|counts| counts.total()), Some(6));
-        assert_eq!(noted(Some(call.clone()), call.clone(), UsageKind::LastCall), Some(call.clone()));
-        assert_eq!(noted(None, call, UsageKind::None), None);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput, ToolCallView};
-use rallypoint_model::usage::{TokenCounts, UsageKind};
+use rallypoint_model::usage::UsageKind;
 
 use super::{Understood, counts, elicitation, files, hello, lenient, offers, tools, understand, updates};
 use crate::frames::Line;
@@ -48,8 +48,6 @@ pub struct PeerState {
     pub last_expected: u64,
     /// The agent's id of the conversation, once it opened one.
     pub agent_session_id: Option<String>,
-    /// Tokens that updates of the open turn reported so far.
-    pub turn_usage: Option<TokenCounts>,
     /// Answers that answered nothing open: duplicates and unknown ids.
     pub stray_answers: u64,
 }
@@ -75,6 +73,10 @@ impl Peer {
     /// Whether it was asked to close its conversation and has not answered.
     pub fn is_closing(&self) -> bool {
         self.state.open.values().any(|request| *request == OpenRequest::Close)
+    }
+
+    fn has_open_prompt(&self) -> bool {
+        self.state.open.values().any(|request| *request == OpenRequest::Prompt)
     }
 
     /// Notes that this input is on its way, so that its answer is recognised.
@@ -137,18 +139,27 @@ impl Peer {
             self.state.stray_answers = self.state.stray_answers.saturating_add(1);
             return Vec::new();
         };
-        let turn_usage = match request {
-            OpenRequest::Prompt => self.state.turn_usage.take(),
-            OpenRequest::Initialize
-            | OpenRequest::SessionNew
-            | OpenRequest::SessionLoad
-            | OpenRequest::SetOption
-            | OpenRequest::Close
-            | OpenRequest::Authenticate => None,
+        // Tokens that a failed turn used are used all the same.
+        let counted = match (request, &outcome) {
+            (_, _) if self.usage == UsageKind::None => None,
+            (OpenRequest::Prompt, Ok(result)) => counts::of_answer(result),
+            (OpenRequest::Prompt, Err(error)) => counts::of_error(error),
+            (
+                OpenRequest::Initialize
+                | OpenRequest::SessionNew
+                | OpenRequest::SessionLoad
+                | OpenRequest::SetOption
+                | OpenRequest::Close
+                | OpenRequest::Authenticate,
+                _,
+            ) => None,
         };
+        let of_failure = |tokens| AgentItem::TokensUsed { frame, answers: Some(seq), tokens };
         let result = match outcome {
             Ok(result) => result,
-            Err(error) => return vec![failed(seq, frame, &error)],
+            Err(error) => {
+                return counted.map(of_failure).into_iter().chain([failed(seq, frame, &error)]).collect();
+            }
         };
         let change = match request {
             OpenRequest::SessionNew | OpenRequest::SessionLoad => offers::of_opened(&result),
@@ -162,23 +173,20 @@ impl Peer {
             OpenRequest::Initialize => hello::initialized(result),
             OpenRequest::SessionNew => self.session_opened(seq, frame, result),
             OpenRequest::Prompt => {
-                let usage = match self.usage {
-                    UsageKind::None => None,
-                    UsageKind::PerTurn | UsageKind::Cumulative | UsageKind::LastCall => {
-                        counts::of_answer(&result).or(turn_usage)
-                    }
-                };
                 let stop_reason =
                     result.get("stopReason").and_then(Value::as_str).unwrap_or_default().to_owned();
                 // A turn that was cancelled ended as it was asked to, whatever else went wrong in it.
                 match failures::of_answer(&result).filter(|_| stop_reason != "cancelled") {
-                    Some(failure) => AgentItem::RequestFailed {
-                        seq,
-                        frame,
-                        code: failure.code,
-                        message: lenient::shortened(&failure.message, ERROR_CHARS),
-                    },
-                    None => AgentItem::PromptAnswered { seq, frame, stop_reason, usage },
+                    Some(failure) => {
+                        let failed = AgentItem::RequestFailed {
+                            seq,
+                            frame,
+                            code: failure.code,
+                            message: lenient::shortened(&failure.message, ERROR_CHARS),
+                        };
+                        return counted.map(of_failure).into_iter().chain([failed]).collect();
+                    }
+                    None => AgentItem::PromptAnswered { seq, frame, stop_reason, usage: counted },
                 }
             }
             OpenRequest::SessionLoad => AgentItem::SessionLoaded { seq, frame },
@@ -242,9 +250,11 @@ impl Peer {
         }
         let update = updates::read(params);
         let own = update.agent_session_id.is_none() || update.agent_session_id == self.state.agent_session_id;
-        if let Some(call) = counts::of_meta_usage(update.meta.as_ref()).filter(|_| own) {
-            self.state.turn_usage = counts::noted(self.state.turn_usage.take(), call, self.usage);
-        }
+        // What is told again while a conversation is opened was used by earlier turns.
+        let counts = own && self.usage != UsageKind::None && self.has_open_prompt();
+        let used = counts::of_meta_usage(update.meta.as_ref())
+            .filter(|_| counts)
+            .map(|tokens| AgentItem::TokensUsed { frame, answers: None, tokens });
         let agent_session_id = update.agent_session_id;
         let offered = update.offer.map(|change| AgentItem::Offered {
             frame,
@@ -257,7 +267,7 @@ impl Peer {
             agent_session_id,
             output: update.output,
         };
-        offered.into_iter().chain([output]).collect()
+        offered.into_iter().chain([output]).chain(used).collect()
     }
 }
 
@@ -324,8 +334,7 @@ fn failed(seq: u64, frame: u64, error: &Value) -> AgentItem {
         message.push_str(": ");
         message.push_str(&lenient::shortened(&details, ERROR_CHARS));
     }
-    let code = failures::code_of(code.unwrap_or(rpc::INTERNAL_ERROR), &message);
-    AgentItem::RequestFailed { seq, frame, code, message }
+    AgentItem::RequestFailed { seq, frame, code: code.unwrap_or(rpc::INTERNAL_ERROR), message }
 }
 
 /// The words in an error's `data`; the whole of it when it has none that are known.

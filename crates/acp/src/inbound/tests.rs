@@ -8,6 +8,7 @@ use super::*;
 use crate::frames::Line;
 
 mod properties;
+mod tokens;
 mod updates;
 
 fn prompt() -> AgentInput {
@@ -106,35 +107,6 @@ fn a_turn_that_ends_with_a_named_failure_is_no_success() {
 #[test]
 fn another_answer_is_told_apart() {
     assert_eq!(one(&answer(&json!(4), json!({}))), AgentItem::RequestAnswered { seq: 4, frame: 7 });
-}
-
-#[test]
-fn tokens_of_chunks_add_up_until_the_turn_is_answered() {
-    let chunk = |session: &str| {
-        json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": {
-            "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": ""},
-            "_meta": {"usage": {"inputTokens": 10, "outputTokens": 2}}}}})
-        .to_string()
-    };
-    let run = |kind: UsageKind| {
-        let mut peer = peer(kind);
-        peer.items(&answer(&json!(2), json!({"sessionId": "s"})).to_string(), 1);
-        for session in ["s", "s", "child"] {
-            peer.items(&chunk(session), 2);
-        }
-        let kept = serde_json::to_string(peer.state()).unwrap();
-        let mut peer = Peer::new(serde_json::from_str(&kept).unwrap(), kind);
-        let items = peer.items(&answer(&json!(3), json!({"stopReason": "end_turn"})).to_string(), 3);
-        assert_eq!(peer.state().turn_usage, None);
-        match &*items {
-            [AgentItem::PromptAnswered { usage, .. }] => usage.clone(),
-            items => panic!("{items:?}"),
-        }
-    };
-    let counts = |input, output| Some(TokenCounts { input, output, ..TokenCounts::default() });
-    assert_eq!(run(UsageKind::PerTurn), counts(20, 4));
-    assert_eq!(run(UsageKind::LastCall), counts(10, 2));
-    assert_eq!(run(UsageKind::None), None);
 }
 
 #[test]

@@ -51,9 +51,14 @@ impl Memory {
         self.note(&session.cwd, "loaded")
     }
 
+    /// Prompts that were noted.
+    pub(super) fn prompts(&self, cwd: &Path) -> u64 {
+        self.lines(cwd).iter().filter(|line| line.starts_with("prompt")).count() as u64
+    }
+
     pub(super) fn prompt(&self, turn: &Turn) -> Result<(), RpcError> {
         let cwd = &turn.session.cwd;
-        let before = self.lines(cwd).iter().filter(|line| line.starts_with("prompt")).count() as u64;
+        let before = self.prompts(cwd);
         let first = turn.prompt.first().map(|block| block.text.lines().next().unwrap_or_default().to_owned());
         self.note(cwd, &format!("prompt {}", first.unwrap_or_default()))?;
         if before < self.cuts {

@@ -19,6 +19,7 @@ use super::accounts::Accounts;
 use super::memory::Memory;
 use super::odd_frames;
 use super::quirks::{self, SlowStart};
+use super::spending::Spending;
 use super::tools;
 use crate::report;
 
@@ -83,6 +84,7 @@ enum Scenario {
     Apologises,
     Accounts(Accounts),
     Calls(PathBuf),
+    Spends(Spending),
 }
 
 impl ScenarioAgent {
@@ -144,6 +146,7 @@ impl ScenarioAgent {
             "apologises" => Scenario::Apologises,
             "calls" => Scenario::Calls(text(0, "a file")?.into()),
             "accounts" => Scenario::Accounts(Accounts::new(text(0, "a model")?)),
+            "spends" => Scenario::Spends(Spending::new(&text(0, "a way")?, text(1, "a file")?.into())?),
             _ => return Err(format!("there is no scenario `{name}`")),
         };
         Ok(Self { scenario })
@@ -180,12 +183,17 @@ impl Agent for ScenarioAgent {
     }
 
     fn can_load(&self) -> bool {
-        matches!(self.scenario, Scenario::Remembers(_))
+        match &self.scenario {
+            Scenario::Remembers(_) => true,
+            Scenario::Spends(spending) => spending.can_load(),
+            _ => false,
+        }
     }
 
     fn load_session(&self, session: &Session, client: &Client) -> Result<(), RpcError> {
         match &self.scenario {
             Scenario::Remembers(memory) => memory.load(session, client),
+            Scenario::Spends(spending) => spending.load(session, client),
             _ => Err(RpcError::new(INTERNAL_ERROR, "this agent has no memory")),
         }
     }
@@ -193,6 +201,7 @@ impl Agent for ScenarioAgent {
     fn open_session(&self, session: &Session) -> Result<(), RpcError> {
         match &self.scenario {
             Scenario::Login => Err(login()),
+            Scenario::Spends(spending) => spending.opened(session),
             Scenario::FailsLogin(error) => Err(error.clone()),
             Scenario::Slow(slow) => {
                 slow.pass();
@@ -214,6 +223,7 @@ impl Agent for ScenarioAgent {
             Scenario::LeavesChild => quirks::leave_child(turn)?,
             Scenario::Calls(file) => return tools::prompt(turn, file),
             Scenario::Accounts(accounts) => return Ok(accounts.prompt(turn)),
+            Scenario::Spends(spending) => return spending.prompt(turn),
             Scenario::Apologises => turn.send_message_chunk(quirks::APOLOGY),
             Scenario::WorksOn => {
                 turn.send_message_chunk("the answer");

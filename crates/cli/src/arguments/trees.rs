@@ -68,6 +68,9 @@ pub(crate) struct SpawnArguments {
     /// Program and arguments of an agent that speaks the Agent Client Protocol
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent_cmd: Option<String>,
+    /// Where the program of `--agent` is, when it is not on `PATH`
+    #[arg(long, value_name = "PROGRAM", requires = "agent", conflicts_with = "agent_cmd")]
+    pub(crate) agent_path: Option<std::path::PathBuf>,
     /// Name in the room, by which it is called [default: the agent's]
     #[arg(long, value_name = "NAME", visible_alias = "name")]
     pub(crate) label: Option<String>,

@@ -63,7 +63,7 @@ fn agent(arguments: &RunArguments) -> Result<Option<AgentRequest>, Failure> {
 }
 
 /// The absolute path of an agent's program.
-fn program_at(given: &Path) -> Result<String, Failure> {
+pub(crate) fn program_at(given: &Path) -> Result<String, Failure> {
     let refused = |what: &str| {
         Failure::usage(format!("the program `{}` {what}", given.display()))
             .with_hint("name the file of the agent's program with `--agent-path`")

@@ -11,12 +11,12 @@ use rallypoint_model::agent_io::AgentOutput;
 use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::ids::{RunId, SessionId};
 use rallypoint_model::run::RunStatus;
-use rallypoint_model::usage::UsageKind;
+use rallypoint_model::usage::Measured;
 
 use crate::output::Output;
 use crate::show::narrator::{Line, Narrator};
 use crate::show::text::{brief, columns, padded};
-use crate::show::time;
+use crate::show::{time, usage};
 
 /// Time between two pictures of a spinner.
 const TICK: Duration = Duration::from_millis(120);
@@ -37,8 +37,8 @@ struct Bars {
     all: MultiProgress,
     by_session: BTreeMap<SessionId, ProgressBar>,
     runs: BTreeMap<RunId, SessionId>,
-    tokens: BTreeMap<SessionId, u64>,
-    usage_kinds: BTreeMap<SessionId, UsageKind>,
+    /// Tokens of its ended runs, and whether they are a guess.
+    tokens: BTreeMap<SessionId, (u64, bool)>,
 }
 
 /// Whether progress is drawn.
@@ -57,7 +57,6 @@ impl Live {
             by_session: BTreeMap::new(),
             runs: BTreeMap::new(),
             tokens: BTreeMap::new(),
-            usage_kinds: BTreeMap::new(),
         });
         Self { narrator: Narrator::default(), bars }
     }
@@ -145,21 +144,16 @@ impl Bars {
                     self.say(session, &text);
                 }
             }
-            Event::RunAnswered { run_id, usage: Some(usage), .. } => {
-                let session = self.runs.get(run_id).copied();
-                let kind = session.and_then(|session| self.usage_kinds.get(&session)).copied();
-                if let (Some(session), Some(kind)) = (session, kind) {
+            Event::RunUsed { run_id, usage: used } => {
+                let (tokens, estimated) = match &used.tokens {
+                    Measured::Measured { value } => (value.total(), false),
+                    Measured::Estimated { value } => (value.total(), true),
+                    Measured::Unavailable { .. } => (0, false),
+                };
+                if let Some(session) = self.runs.get(run_id).copied() {
                     let known = self.tokens.entry(session).or_default();
-                    match kind {
-                        UsageKind::PerTurn => *known += usage.total(),
-                        UsageKind::Cumulative => *known = usage.total(),
-                        // What these numbers add up to is not known.
-                        UsageKind::LastCall | UsageKind::None => {}
-                    }
+                    *known = (known.0.saturating_add(tokens), known.1 || estimated);
                 }
-            }
-            Event::SessionCreated { session_id, launch: Some(launch), .. } => {
-                self.usage_kinds.insert(*session_id, launch.usage_kind);
             }
             Event::RunEnded { run_id, .. } => {
                 if let Some(bar) = self.runs.get(run_id).and_then(|session| self.by_session.remove(session)) {
@@ -194,7 +188,7 @@ impl Bars {
             | Event::QuestionExtended { .. }
             | Event::QuestionClosed { .. }
             | Event::SessionCreated { .. }
-            | Event::RunUsed { .. }
+            | Event::RunCounted { .. }
             | Event::SessionOffered { .. }
             | Event::SessionConfigured { .. }
             | Event::SessionEventKept { .. }
@@ -231,8 +225,8 @@ impl Bars {
         let tokens = self
             .tokens
             .get(&session)
-            .filter(|tokens| **tokens > 0)
-            .map(|tokens| format!(" {tokens} tokens"))
+            .filter(|(tokens, _)| *tokens > 0)
+            .map(|(tokens, estimated)| format!(" {} tokens", usage::token_count(*tokens, *estimated)))
             .unwrap_or_default();
         bar.set_prefix(format!("{}{tokens}", padded(label, WHO_COLUMNS)));
         bar.enable_steady_tick(TICK);

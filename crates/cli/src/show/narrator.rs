@@ -20,7 +20,7 @@ use rallypoint_model::time::Timestamp;
 
 use crate::duration;
 use crate::show::text::{Shown, brief, harmless};
-use crate::show::words;
+use crate::show::{usage, words};
 
 /// Columns of one line of text; more belongs into the task's log.
 const LINE_COLUMNS: usize = 300;
@@ -134,6 +134,14 @@ impl Narrator {
                 line(&self.who(*generation_id), format!("is told: {}", brief(&answer.text, LINE_COLUMNS)))
             }
             Event::RunEnded { run_id, outcome, reason, .. } => self.run_ended(at, *run_id, *outcome, reason),
+            // The last line of a run, where its agent reports anything.
+            Event::RunUsed { run_id, usage: used } => {
+                let label = self.sessions_of_runs.get(run_id).and_then(|session| self.labels.get(session));
+                match (label, usage::run(used)) {
+                    (Some(label), Some(words)) => line(label, format!("used {words}")),
+                    _ => Vec::new(),
+                }
+            }
             Event::QuestionOpened { question, session_id, .. } => {
                 let who =
                     session_id.and_then(|session| self.labels.get(&session)).map_or("rally", String::as_str);
@@ -223,7 +231,7 @@ impl Narrator {
             | Event::TriggerRefused { .. }
             | Event::RunMoved { .. }
             | Event::RunAnswered { .. }
-            | Event::RunUsed { .. }
+            | Event::RunCounted { .. }
             | Event::RunCancelRequested { .. }
             | Event::RunReassured { .. }
             | Event::QuestionExtended { .. }

@@ -93,8 +93,8 @@ fn sessions(sessions: &[SessionView]) -> Vec<String> {
     let mut table = Table::new(&["SESSION", "NAME", "AGENT", "STATUS", "TOKENS"]);
     for session in sessions {
         let tokens = match &session.usage {
-            Measured::Measured { value } => value.total().to_string(),
-            Measured::Estimated { value } => format!("about {}", value.total()),
+            Measured::Measured { value } => usage::token_count(value.total(), false),
+            Measured::Estimated { value } => usage::token_count(value.total(), true),
             Measured::Unavailable { reason } => format!("unknown: {reason}"),
         };
         let id = session.session_id.to_string();

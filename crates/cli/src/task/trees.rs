@@ -13,7 +13,7 @@ use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::resolve;
-use crate::run::request::{named_agent, person};
+use crate::run::request::{named_agent, person, program_at};
 use crate::show::words;
 
 /// Longest time that `--wait` waits.
@@ -29,6 +29,7 @@ pub(crate) async fn spawn(
     let request =
         named_agent(arguments.agent.as_deref(), arguments.agent_cmd.as_deref(), &arguments.pass_env)?
             .ok_or_else(|| Failure::usage("no agent is named").with_hint("name one with `--agent`"))?;
+    let program = arguments.agent_path.as_deref().map(program_at).transpose()?;
     let task_id = resolve::task(client, &arguments.task).await?;
     let parent_session_id = match &arguments.parent {
         Some(session) => Some(resolve::session(client, session).await?),
@@ -42,6 +43,7 @@ pub(crate) async fn spawn(
         label: arguments.label,
         task: arguments.text,
         argv: request.argv,
+        program,
         config: std::collections::BTreeMap::new(),
         wanted: arguments.wanted.wanted(),
         pass_env: request.pass_env,

@@ -100,6 +100,34 @@ fn a_program_that_is_not_on_the_path_is_found_where_it_is_said_to_be() {
 }
 
 #[test]
+fn a_spawned_agent_is_found_where_its_program_is_said_to_be() {
+    let machine = Machine::with(&[], "", &[]);
+    let program = agent_at(&machine.folder.path().join("elsewhere/agent"));
+    let path = program.to_str().unwrap();
+    let waits = Rally::scenario("waits-for-file go");
+    let started =
+        machine.rally.run(&["run", "Do it", "--unchecked", "--agent-cmd", &waits, "--detach", "--json"]);
+    let task = started.result()["taskId"].as_str().unwrap().to_owned();
+    let spawn = ["task", "spawn", &task, "--agent", "codex"];
+    let refused = machine.rally.run(&spawn);
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.err.contains("--agent-path"), "{refused:?}");
+    let missing = machine.rally.run(&[&spawn[..], &["--agent-path", "/no/such/agent"]].concat());
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+    let alone = machine.rally.run(&["task", "spawn", &task, "--agent-cmd", &waits, "--agent-path", path]);
+    assert_eq!(alone.code, Some(2), "{alone:?}");
+    let spawned = machine.rally.json(&[&spawn[..], &["--agent-path", path]].concat());
+    let run = spawned["runId"].clone();
+    let ended = || {
+        let shown = machine.rally.json(&["task", "show", &task]);
+        let runs = shown["runs"].as_array().unwrap().clone();
+        runs.into_iter().any(|each| each["runId"] == run && each["outcome"] == "completed")
+    };
+    Rally::until("the spawned agent has worked", ended);
+    write(&machine.rally.path("go"), "go");
+}
+
+#[test]
 fn agents_show_version_login_and_next_step_and_no_secret() {
     let machine = Machine::with(&["codex-acp"], "", &[("CODEX_API_KEY", "very-secret-key")]);
     let program = agent_at(&machine.folder.path().join("lib/claude/dist/index"));

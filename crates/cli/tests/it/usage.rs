@@ -1,6 +1,18 @@
 //! What agents used: by run, added up, in money, and against a budget.
 
-use crate::help::Rally;
+use std::process::Stdio;
+
+use crate::help::{Rally, write};
+
+/// An agent that says what it uses in this way; it counts as `kind` says.
+fn spending(way: &str, kind: &str) -> Rally {
+    let argv: Vec<String> =
+        Rally::scenario(&format!("spends {way} file")).split(' ').map(|word| format!("\"{word}\"")).collect();
+    Rally::with_config(&format!(
+        "[profiles.careful]\nargv = [{}]\nusage = \"{kind}\"\ntrustsLoad = true\n",
+        argv.join(", ")
+    ))
+}
 
 /// An agent that counts over its whole conversation, with prices for its model: 0.11 USD a prompt.
 fn accounting(model: &str) -> Rally {
@@ -74,5 +86,71 @@ fn a_cost_that_is_not_known_can_be_refused() {
         let all = result["runs"].as_array().unwrap();
         let started = all.iter().filter(|run| !run["startedAt"].is_null()).count();
         assert_eq!(started, runs, "{more:?}: {result}");
+    }
+}
+
+#[test]
+fn after_its_process_restarts_no_turn_is_free_no_old_number_counts_and_a_guess_is_marked() {
+    let rally = spending("cut", "cumulative");
+    let ended = rally.run(&["run", "Do it", "--agent", "careful", "--check", "false"]);
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    // The process is cut off in its second turn; the next one tells the numbers of both while it loads the conversation.
+    let whole = rally.json(&["usage"]);
+    assert_eq!(
+        (&whole["runs"], &whole["unknownRuns"], &whole["estimatedRuns"]),
+        (&5.into(), &0.into(), &1.into())
+    );
+    assert_eq!((&whole["tokens"]["input"], &whole["tokens"]["output"]), (&500.into(), &50.into()), "{whole}");
+    assert_eq!(
+        (&whole["cost"][0]["micros"], &whole["agentCostRuns"]),
+        (&1_250_000.into(), &5.into()),
+        "{whole}"
+    );
+    assert_eq!((&whole["tokensQuality"], &whole["costQuality"]), (&"estimated".into(), &"measured".into()));
+    let said = format!("{}{}", ended.out, ended.err);
+    assert_eq!(said.matches("used 110 tokens, 0.25 USD").count(), 4, "{said}");
+    assert_eq!(said.matches("used ~110 tokens, 0.25 USD").count(), 1, "{said}");
+    let text = rally.run(&["usage"]).out;
+    assert!(text.contains("~550 tokens, 1.25 USD"), "{text}");
+    let task = rally.json(&["task", "list"])["items"][0]["taskId"].as_str().unwrap().to_owned();
+    let shown = rally.run(&["task", "show", &task]).out;
+    assert!(shown.contains("used      ~550 tokens, 1.25 USD"), "{shown}");
+}
+
+#[test]
+fn what_a_turn_used_before_the_daemon_was_killed_is_not_lost() {
+    let rally = spending("calls", "per_turn");
+    let serve = || {
+        let mut serve = rally.command(&["serve"]);
+        let daemon = serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Rally::until("it listens", || rally.run(&["daemon", "status"]).code == Some(0));
+        daemon
+    };
+    let mut daemon = serve();
+    let started = rally.run(&["run", "Do it", "--agent", "careful", "--check", "true", "--detach", "--json"]);
+    let task = started.result()["taskId"].as_str().unwrap().to_owned();
+    let log = || rally.run(&["task", "log", &task, "--json"]).out;
+    Rally::until("the first call is told", || log().contains("run.counted"));
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    let mut daemon = serve();
+    write(&rally.path("file"), "go on");
+    Rally::until("the task is done", || rally.json(&["task", "show", &task])["status"] == "done");
+    let used = rally.json(&["task", "show", &task])["used"].clone();
+    assert_eq!((&used["tokens"]["input"], &used["tokens"]["output"]), (&200.into(), &20.into()), "{used}");
+    assert_eq!((&used["runs"], &used["tokensQuality"]), (&1.into(), &"measured".into()), "{used}");
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+}
+
+#[test]
+fn a_turn_that_fails_has_used_the_tokens_that_it_names() {
+    for way in ["error", "failure"] {
+        let rally = spending(way, "per_turn");
+        let ended = rally.run(&["run", "Do it", "--agent", "careful", "--check", "true", "--json"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let used = rally.json(&["usage"]);
+        assert_eq!((&used["runs"], &used["unknownRuns"]), (&1.into(), &0.into()), "{way}: {used}");
+        assert_eq!((&used["tokens"]["input"], &used["tokens"]["output"]), (&100.into(), &10.into()), "{way}");
     }
 }

@@ -189,6 +189,8 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     run.input_seq = None;
                     run.prompt = PromptProgress::NotSent;
                     run.started_at = None;
+                    // Its prompt never reached that process; whatever it said was about earlier ones.
+                    run.noted = UsageNoted::default();
                     run.waited_ms = 0;
                 }
                 _ => {}
@@ -215,6 +217,16 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                     Some(AgentAnswer { stop_reason: stop_reason.clone(), frame: *frame, at: record.at });
                 run.usage = usage.clone();
                 run.prompt = PromptProgress::Seen;
+                changes.touch(RowRef::Run(*run_id));
+            }
+        }
+        Event::RunCounted { run_id, tokens, whole } => {
+            if let Some(run) = state.runs.get_mut(run_id) {
+                if *whole {
+                    run.usage = Some(tokens.clone());
+                } else {
+                    run.noted.tokens = Some(tokens.clone());
+                }
                 changes.touch(RowRef::Run(*run_id));
             }
         }

@@ -115,6 +115,11 @@ impl Deciding<'_, '_> {
             AgentItem::PromptAnswered { seq, frame, stop_reason, usage } => {
                 self.prompt_answered(generation_id, *seq, *frame, stop_reason, usage.clone());
             }
+            AgentItem::TokensUsed { frame, answers, tokens } => {
+                if *frame > understood {
+                    self.tokens_used(generation_id, *answers, tokens);
+                }
+            }
             AgentItem::RequestFailed { seq, code, message, .. } => {
                 self.request_failed(generation_id, *seq, *code, message);
             }
@@ -352,6 +357,8 @@ impl Deciding<'_, '_> {
             return;
         };
         let scope = self.run_scope(run_id);
+        // What its calls used one by one is what the turn used.
+        let usage = usage.or_else(|| self.state.runs.get(&run_id).and_then(|run| run.noted.tokens.clone()));
         self.emit(
             aggregate,
             scope,
@@ -361,7 +368,7 @@ impl Deciding<'_, '_> {
     }
 
     /// The open run that this input was the prompt of, if the process has not answered it yet.
-    fn run_of_input(&self, generation_id: GenerationId, seq: u64) -> Option<RunId> {
+    pub(crate) fn run_of_input(&self, generation_id: GenerationId, seq: u64) -> Option<RunId> {
         let run_id = self.state.generations.get(&generation_id)?.input(seq)?.run_id?;
         let run = self.state.runs.get(&run_id)?;
         let current = run.generation_id == Some(generation_id) && run.input_seq == Some(seq);

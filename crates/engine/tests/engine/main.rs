@@ -39,5 +39,6 @@ mod tasks;
 mod tools;
 mod tree_stops;
 mod trees;
+mod usage;
 mod verification;
 mod world;

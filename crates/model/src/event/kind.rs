@@ -40,6 +40,7 @@ impl Event {
             Self::RunQueued { .. } => "run.queued",
             Self::RunMoved { .. } => "run.moved",
             Self::RunAnswered { .. } => "run.answered",
+            Self::RunCounted { .. } => "run.counted",
             Self::RunCancelRequested { .. } => "run.cancel_requested",
             Self::RunSuspected { .. } => "run.suspected",
             Self::RunReassured { .. } => "run.reassured",

@@ -3,7 +3,7 @@
 use rallypoint_model::ids::{RoomId, SessionId, TaskId};
 use rallypoint_model::money::Money;
 use rallypoint_model::time::Timestamp;
-use rallypoint_model::usage::TokenCounts;
+use rallypoint_model::usage::{Quality, TokenCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,14 +45,23 @@ pub struct UsageTotals {
     pub cost: Vec<Money>,
     /// Runs whose cost is not known.
     pub unknown_cost_runs: u64,
+    /// Runs whose cost is estimated.
+    #[serde(default)]
+    pub estimated_cost_runs: u64,
     /// Runs whose cost is the agent's own account.
     pub agent_cost_runs: u64,
+    /// How well the sum of tokens is known: `estimated` as soon as one run's are, or are missing.
+    #[serde(default)]
+    pub tokens_quality: Quality,
+    /// The same for the cost.
+    #[serde(default)]
+    pub cost_quality: Quality,
     /// The same by model, by its name; runs of an unknown model are under none.
     pub by_model: Vec<ModelUsage>,
 }
 
 /// What one model was used for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUsage {
     /// Its name; absent when it is not known.
@@ -64,4 +73,10 @@ pub struct ModelUsage {
     pub tokens: TokenCounts,
     /// Known costs of these.
     pub cost: Vec<Money>,
+    /// Those of the runs whose tokens are estimated.
+    #[serde(default)]
+    pub estimated_runs: u64,
+    /// Those of the runs whose cost is estimated.
+    #[serde(default)]
+    pub estimated_cost_runs: u64,
 }

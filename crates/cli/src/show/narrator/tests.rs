@@ -125,3 +125,17 @@ fn every_kind_of_event_is_described_and_no_other() {
     expected.sort_unstable();
     assert_eq!(described, expected);
 }
+
+#[test]
+fn the_last_line_of_a_run_says_what_it_used_and_marks_a_guess() {
+    let mut narrator = begun();
+    let used = |usage: Value| record(9_001, "run.used", json!({"runId": RUN, "usage": usage}));
+    let (unknown, count) =
+        (json!({"state": "unavailable", "reason": "r"}), json!({"input": 100, "output": 20}));
+    let cost = json!({"state": "estimated", "value": {"currency": "USD", "micros": 120_000}});
+    let guess = json!({"tokens": {"state": "estimated", "value": count}, "cost": cost});
+    assert_eq!(texts(narrator.tell(&used(guess))), ["notes: used ~120 tokens, ~0.12 USD"]);
+    let known = json!({"tokens": {"state": "measured", "value": count}, "cost": unknown});
+    assert_eq!(texts(narrator.tell(&used(known))), ["notes: used 120 tokens"]);
+    assert!(texts(narrator.tell(&used(json!({"tokens": unknown, "cost": unknown})))).is_empty());
+}
