@@ -432,4 +432,45 @@ mod tests {
         let rest = second.ready(now, &Redactor::default()).unwrap();
         assert_eq!(messages(&rest), [(3, 3, "c".to_owned())]);
     }
+
+    #[test]
+    fn tokens_beside_text_are_reported_with_its_frame_and_cut_no_secret() {
+        let counted = |text: &str| {
+            format!(
+                "{}\n",
+                serde_json::json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
+                    "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text},
+                        "_meta": {"usage": {"inputTokens": 7}}}}})
+            )
+        };
+        let redactor =
+            Redactor::new(SecretSet::from_pairs([("TOKEN".to_owned(), "hunter2hunter2".to_owned())]));
+        let state = PeerState {
+            open: [(3, rallypoint_acp::inbound::OpenRequest::Prompt)].into_iter().collect(),
+            agent_session_id: Some("s".to_owned()),
+            ..PeerState::default()
+        };
+        let mut items =
+            SpoolItems::new(SpoolCursor::default(), Peer::new(state, UsageKind::PerTurn), 1024 * 1024);
+        let start = Instant::now();
+        let (mut shown, mut position) = (String::new(), 8);
+        for (index, piece) in ["it is ", "hun", "ter2", "hunt", "er2", " ok"].iter().enumerate() {
+            let record = record(position, counted(piece).as_bytes());
+            position = record.next_position;
+            let now = start + COALESCE * u32::try_from(index * 2).unwrap();
+            items.take(&record, now);
+            while let Some(report) = items.ready(now + COALESCE, &redactor) {
+                for (_, last, text) in messages(&report) {
+                    shown.push_str(&redactor.redact(&text));
+                    assert_eq!(last, report.cursor.frames, "text and cursor end with one frame");
+                }
+                let used = report.items.iter().filter_map(|item| match item {
+                    AgentItem::TokensUsed { frame, .. } => Some(*frame),
+                    _ => None,
+                });
+                assert_eq!(used.last(), Some(report.cursor.frames), "{report:?}");
+            }
+        }
+        assert_eq!(shown, "it is [redacted:TOKEN] ok");
+    }
 }
