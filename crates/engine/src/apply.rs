@@ -91,6 +91,8 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
                     opened_at: at,
                     deadline_at: *deadline_at,
                     answer: None,
+                    closed_by: None,
+                    closed_at: None,
                 },
             );
             changes.touch(RowRef::Question(*question_id));
@@ -108,10 +110,12 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
                 changes.touch(RowRef::Question(*question_id));
             }
         }
-        Event::QuestionClosed { question_id, status, answer, .. } => {
+        Event::QuestionClosed { question_id, status, answer, by } => {
             if let Some(question) = state.questions.get_mut(question_id) {
                 question.status = *status;
                 question.answer = answer.clone();
+                question.closed_by = Some(by.clone());
+                question.closed_at = Some(at);
                 changes.touch(RowRef::Question(*question_id));
             }
         }

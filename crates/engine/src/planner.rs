@@ -157,8 +157,14 @@ fn blocked_words(state: &State, task: &Task, label: &str) -> String {
             QuestionKind::Ask { text, form: None } => {
                 format!("{text}\nAnswer with `rally question answer {} --text \"…\"`.", question.id)
             }
-            QuestionKind::Approval { title, .. } => {
-                format!("May it do this: {title}?\nAnswer with `rally question answer {} --allow` or `--decline REASON`.", question.id)
+            QuestionKind::Approval { title, because, .. } => {
+                let why =
+                    because.as_ref().map(|because| format!("\nAsked by {because}.")).unwrap_or_default();
+                format!(
+                    "May it do this: {title}?{why}\n\
+                     Answer with `rally question answer {} --allow` or `--decline REASON`.",
+                    question.id
+                )
             }
             QuestionKind::Acceptance { text } => format!("{text}?"),
         })

@@ -716,6 +716,12 @@ pub struct Question {
     pub deadline_at: Timestamp,
     /// The answer.
     pub answer: Option<Answer>,
+    /// Who or what closed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_by: Option<String>,
+    /// When it was closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
 }
 
 impl Run {

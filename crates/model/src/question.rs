@@ -15,6 +15,9 @@ pub enum QuestionKind {
         tool_kind: String,
         /// The choices, in the agent's order.
         options: Vec<ApprovalOption>,
+        /// What of the policy made it ask. Absent in journals from before it was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<PolicyReason>,
     },
     /// A worker asks something before it can go on.
     Ask {
@@ -29,6 +32,23 @@ pub enum QuestionKind {
         /// What the person is asked.
         text: String,
     },
+}
+
+/// What of the policy left a request to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyReason {
+    /// Title of the layer that decided.
+    pub layer: String,
+    /// The rule with its number, or the preset with the line of its table.
+    pub rule: String,
+}
+
+impl std::fmt::Display for PolicyReason {
+    /// As in ``rule 2: ask tools fetch (configuration)``.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} ({})", self.rule, self.layer)
+    }
 }
 
 /// What a person is to fill in, or where to go.

@@ -118,6 +118,8 @@ fn prompt(question: &QuestionView) -> Vec<String> {
     let mut lines = vec![format!("{who} asks: {}", brief(&words::question(&question.question), COLUMNS))];
     match &question.question {
         QuestionKind::Approval { options, .. } => {
+            lines
+                .extend(words::asked_by(&question.question).map(|why| format!("  {}", brief(&why, COLUMNS))));
             for (place, option) in options.iter().enumerate() {
                 lines.push(format!("  {}  {}", place + 1, brief(&option.name, COLUMNS)));
             }
@@ -174,6 +176,7 @@ mod tests {
             title: "rm x".to_owned(),
             tool_kind: String::new(),
             options: vec![option],
+            because: None,
         };
         let acceptance = QuestionKind::Acceptance { text: "fine".to_owned() };
         let ask = QuestionKind::Ask { text: "which port".to_owned(), form: None };

@@ -169,12 +169,15 @@ pub(crate) fn evidence(criteria: &[Criterion], evidence: &[Evidence]) -> Vec<Str
 pub(crate) fn question(question: &QuestionView) -> Vec<String> {
     let who = question.label.as_deref().unwrap_or("the task");
     let asked = brief(&words::question(&question.question), columns().saturating_sub(4));
-    vec![
-        format!("{} asks: {asked}", brief(who, 24)),
-        format!(
-            "  rally question answer {} {}",
-            question.question_id,
-            words::ways_to_answer(&question.question)
-        ),
-    ]
+    let mut lines = vec![format!("{} asks: {asked}", brief(who, 24))];
+    if let Some(why) = words::asked_by(&question.question) {
+        let whole = wrapped(&harmless(&why, Shown::Whole), columns().saturating_sub(2));
+        lines.extend(whole.into_iter().map(|line| format!("  {line}")));
+    }
+    lines.push(format!(
+        "  rally question answer {} {}",
+        question.question_id,
+        words::ways_to_answer(&question.question)
+    ));
+    lines
 }

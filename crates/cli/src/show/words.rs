@@ -129,6 +129,16 @@ pub(crate) fn question(question: &QuestionKind) -> String {
     }
 }
 
+/// What of the policy made an agent's request a question.
+pub(crate) fn asked_by(question: &QuestionKind) -> Option<String> {
+    match question {
+        QuestionKind::Approval { because, .. } => {
+            because.as_ref().map(|because| format!("asked by {because}"))
+        }
+        QuestionKind::Ask { .. } | QuestionKind::Acceptance { .. } => None,
+    }
+}
+
 /// What the policy decided, and what made it.
 pub(crate) fn permission(
     decision: PermissionDecision,

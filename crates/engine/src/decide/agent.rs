@@ -351,7 +351,7 @@ impl Deciding<'_, '_> {
         let Some(run_id) = self.run_of_input(generation_id, seq) else {
             return;
         };
-        self.withdraw_run_questions(run_id, "the agent");
+        self.withdraw_run_questions(run_id, "the end of its prompt");
         self.unblock_task_of(run_id);
         let Some(aggregate) = self.run_aggregate(run_id) else {
             return;

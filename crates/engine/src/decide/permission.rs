@@ -4,13 +4,14 @@ use rallypoint_model::agent_io::{AgentInput, ToolCallView};
 use rallypoint_model::event::Event;
 use rallypoint_model::ids::{GenerationId, RunId, SessionId, TaskId};
 use rallypoint_model::permission::PermissionDecision;
-use rallypoint_model::question::{ApprovalOption, QuestionKind};
+use rallypoint_model::question::{ApprovalOption, PolicyReason, QuestionKind, QuestionStatus};
 use rallypoint_model::run::{RunStatus, RunTrigger};
+use rallypoint_model::session::GenerationStatus;
 use rallypoint_model::task::CriterionCheck;
 
 use super::Deciding;
 use crate::permission::{Request, Verdict, decide, option_of_kind};
-use crate::state::Run;
+use crate::state::{Question, Run};
 
 /// Kind of the option that allows this one call. `allow_always` is for persons only.
 const ALLOW_ONCE: &str = "allow_once";
@@ -82,7 +83,12 @@ impl Deciding<'_, '_> {
                 let option_id = option.map(|option| option.option_id.clone());
                 self.answer_permission(generation_id, request_id, option_id, Some(run_id));
             }
-            None => self.ask_approval(run_id, request_id, tool_kind, &title, options),
+            None => {
+                let because = Some(PolicyReason { layer: verdict.layer, rule: verdict.rule });
+                let options = options.to_vec();
+                let question = QuestionKind::Approval { title: title.clone(), tool_kind, options, because };
+                self.ask_approval(run_id, request_id, question, &title);
+            }
         }
     }
 
@@ -153,21 +159,26 @@ impl Deciding<'_, '_> {
         self.input(generation_id, input, run_id);
     }
 
-    fn ask_approval(
-        &mut self,
-        run_id: RunId,
-        request_id: &str,
-        tool_kind: String,
-        title: &str,
-        options: &[ApprovalOption],
-    ) {
+    /// An open request that nobody will answer any more is answered `cancelled`: some agents end a cancelled prompt
+    /// only then, and others hold their next one back.
+    pub(crate) fn settle_withdrawn(&mut self, question: &Question, status: QuestionStatus) {
+        let (QuestionKind::Approval { .. }, QuestionStatus::Withdrawn) = (&question.question, status) else {
+            return;
+        };
+        let (Some(run_id), Some(request_id)) = (question.run_id, question.request_id.as_ref()) else {
+            return;
+        };
+        let generation_id = self.state.runs.get(&run_id).and_then(|run| run.generation_id);
+        let generation = generation_id.and_then(|id| self.state.generations.get(&id));
+        let reachable = generation.filter(|generation| generation.status == GenerationStatus::Ready);
+        if let Some(generation_id) = reachable.map(|generation| generation.id) {
+            self.answer_permission(generation_id, request_id, None, Some(run_id));
+        }
+    }
+
+    fn ask_approval(&mut self, run_id: RunId, request_id: &str, question: QuestionKind, title: &str) {
         let minutes = self.context.limits.permission_deadline_minutes;
-        self.open_question(
-            run_id,
-            QuestionKind::Approval { title: title.to_owned(), tool_kind, options: options.to_vec() },
-            Some(request_id.to_owned()),
-            minutes,
-        );
+        self.open_question(run_id, question, Some(request_id.to_owned()), minutes);
         if self.state.runs.get(&run_id).is_some_and(|run| run.status == RunStatus::Running) {
             self.move_run(run_id, RunTrigger::ApprovalAsked);
         }

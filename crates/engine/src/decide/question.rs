@@ -113,6 +113,7 @@ impl Deciding<'_, '_> {
         );
         self.settle_form(&question, status, answer.as_ref());
         self.settle_tool_call(&question, status, answer.as_ref());
+        self.settle_withdrawn(&question, status);
     }
 
     /// Withdraws those open questions of a task that `which` picks.
@@ -145,10 +146,7 @@ impl Deciding<'_, '_> {
             .get(&question_id)
             .ok_or_else(|| Refusal::not_found("question", question_id))?;
         if question.status != QuestionStatus::Open {
-            return Err(Refusal::new(
-                RefusalCode::AlreadyClosed,
-                format!("the question `{question_id}` was closed before: {}", status_words(question.status)),
-            ));
+            return Err(closed_before(question));
         }
         let question = question.clone();
         match &question.question {
@@ -340,12 +338,25 @@ impl Deciding<'_, '_> {
     }
 }
 
-fn status_words(status: QuestionStatus) -> &'static str {
-    match status {
-        QuestionStatus::Open => "it is open",
-        QuestionStatus::Answered => "it was answered",
-        QuestionStatus::Declined => "it was declined",
-        QuestionStatus::Expired => "its deadline had passed",
-        QuestionStatus::Withdrawn => "what asked it is gone",
-    }
+/// What somebody is told whose answer comes too late.
+fn closed_before(question: &Question) -> Refusal {
+    let how = match question.status {
+        QuestionStatus::Open | QuestionStatus::Answered => "answered",
+        QuestionStatus::Declined => "declined",
+        QuestionStatus::Expired => "ended as a no",
+        QuestionStatus::Withdrawn => "taken back",
+    };
+    let by = question.closed_by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let at = question.closed_at.map(|at| format!(" at {}", at.in_words())).unwrap_or_default();
+    let told = match (&question.question, question.status) {
+        (QuestionKind::Approval { .. }, QuestionStatus::Withdrawn) => {
+            "; the agent was answered `cancelled`, and this answer is not passed on"
+        }
+        _ => "; this answer is not passed on",
+    };
+    Refusal::new(
+        RefusalCode::AlreadyClosed,
+        format!("the question `{}` was closed before: it was {how}{by}{at}{told}", question.id),
+    )
+    .with_hint(format!("`rally task show {}` shows where its task stands", question.task_id))
 }

@@ -4,7 +4,6 @@ use rallypoint_model::agent_io::AgentInput;
 use rallypoint_model::command::Outcome;
 use rallypoint_model::event::{Aggregate, Event};
 use rallypoint_model::ids::{RunId, SessionId, TaskId};
-use rallypoint_model::question::{QuestionKind, QuestionStatus};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunStatus, RunTrigger};
 use rallypoint_model::task::{TaskReason, TaskStatus, TaskTrigger};
@@ -98,7 +97,8 @@ impl Deciding<'_, '_> {
         let Some(generation_id) = generation_id else {
             return;
         };
-        self.answer_open_approvals_cancelled(run_id);
+        // Closing them answers the agent's requests, before it hears of the cancel.
+        self.withdraw_run_questions(run_id, &format!("the stop of its run by {by}"));
         // It waits for the agent now, no longer for a person.
         if self.waits_for_a_person(run_id) {
             self.move_run(run_id, RunTrigger::Resumed);
@@ -123,32 +123,6 @@ impl Deciding<'_, '_> {
             .collect();
         for agent_session_id in helpers {
             self.input(generation_id, AgentInput::Cancel { agent_session_id }, Some(run_id));
-        }
-    }
-
-    /// Every open request of a cancelled prompt is answered `cancelled`; some
-    /// agents end the prompt only then.
-    fn answer_open_approvals_cancelled(&mut self, run_id: RunId) {
-        let open: Vec<_> = self
-            .state
-            .all_open_questions()
-            .filter(|question| question.run_id == Some(run_id))
-            .map(|question| {
-                // A form is answered by being closed.
-                let approval = matches!(question.question, QuestionKind::Approval { .. });
-                (question.id, question.request_id.clone().filter(|_| approval))
-            })
-            .collect();
-        let generation_id = self.state.runs.get(&run_id).and_then(|run| run.generation_id);
-        for (question_id, request_id) in open {
-            self.close_question(question_id, QuestionStatus::Withdrawn, None, "the stop of its run");
-            if let (Some(generation_id), Some(request_id)) = (generation_id, request_id) {
-                self.input(
-                    generation_id,
-                    AgentInput::AnswerPermission { request_id, option_id: None },
-                    Some(run_id),
-                );
-            }
         }
     }
 

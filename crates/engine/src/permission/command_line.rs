@@ -13,6 +13,15 @@ pub const METACHARACTERS: &str = ";&|<>(){}$`\\\n\r*?[]~#!";
 /// Shells whose `-c` takes a command as one text.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 
+/// Where a shell may lie so that it is taken for one. Elsewhere the same name may be anything.
+const SHELL_FOLDERS: [&str; 5] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
+
+/// Words after which a shell runs what follows.
+const CONTROL_WORDS: [&str; 16] = [
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "select", "then",
+    "until", "while", "[[",
+];
+
 /// A command as far as it can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
@@ -31,13 +40,14 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Reads the `command` of a tool call: a text, or a list of arguments. `None` for anything else.
+    /// Reads the `command` of a tool call: a text, or a list of arguments. A list that holds something else can't be
+    /// read; `None` for anything that is neither.
     pub fn of_value(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::of_text(text)),
             Value::Array(items) => {
                 let words: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-                words.map(|words| Self::of_arguments(&words))
+                Some(words.map_or_else(|| Self::unreadable(value), |words| Self::of_arguments(&words)))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
         }
@@ -52,11 +62,47 @@ impl CommandLine {
         reader.line
     }
 
+    /// A command with the arguments that stand beside it.
+    pub fn with_arguments(command: &Value, arguments: &[Value]) -> Option<Self> {
+        let Value::String(program) = command else { return Self::of_value(command) };
+        let words: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
+        match words {
+            // A program of several words would be split or not, as the agent likes.
+            Some(words) if !program.trim().contains(char::is_whitespace) => {
+                let all: Vec<&str> = std::iter::once(program.trim()).chain(words).collect();
+                Some(Self::of_arguments(&all))
+            }
+            Some(words) => {
+                let mut line = Self::of_text(
+                    &std::iter::once(program.as_str()).chain(words).collect::<Vec<_>>().join(" "),
+                );
+                line.hidden.get_or_insert("its arguments stand apart from it");
+                Some(line)
+            }
+            None => Some(Self::unreadable(&Value::Array(arguments.to_vec()))),
+        }
+    }
+
+    /// The same, with variables set for it.
+    pub fn with_variables(mut self) -> Self {
+        self.hidden.get_or_insert("it comes with variables");
+        self
+    }
+
+    fn unreadable(value: &Value) -> Self {
+        let mut line = Self::of_text(&value.to_string());
+        line.hidden.get_or_insert("it is no text");
+        line
+    }
+
     fn of_arguments(words: &[&str]) -> Self {
         if let [shell, flag, text] = words
-            && SHELLS.contains(&shell.rsplit('/').next().unwrap_or_default())
-            && flag.starts_with('-')
-            && flag.ends_with('c')
+            && SHELLS
+                .iter()
+                .any(|name| shell.strip_suffix(name).is_some_and(|folder| SHELL_FOLDERS.contains(&folder)))
+            && flag.strip_prefix('-').and_then(|flag| flag.strip_suffix('c')).is_some_and(|more| {
+                more.bytes().all(|letter| matches!(letter, b'e' | b'i' | b'l' | b'u' | b'x'))
+            })
         {
             return Self::of_text(text);
         }
@@ -93,9 +139,15 @@ impl CommandLine {
     }
 
     fn hide_assignments(&mut self) {
-        let assigns = |part: &Vec<String>| part.first().is_none_or(|word| word.contains('='));
+        let assigns =
+            |part: &Vec<String>| part.first().is_none_or(|word| word.contains('=') || word.is_empty());
+        let controls =
+            |part: &Vec<String>| part.first().is_some_and(|word| CONTROL_WORDS.contains(&word.as_str()));
         if self.hidden.is_none() && self.parts.iter().any(assigns) {
             self.hidden = Some("a part of it begins with no program");
+        }
+        if self.hidden.is_none() && self.parts.iter().any(controls) {
+            self.hidden = Some("it holds the control words of a shell");
         }
     }
 }
@@ -257,6 +309,9 @@ mod tests {
             "ls\u{7}",
             "&& ls",
             "ls; A=1 id",
+            "if true; then rm x; fi",
+            "while true; do rm x; done",
+            "'' ls",
         ] {
             assert!(CommandLine::of_text(text).hidden.is_some(), "{text:?} was read");
             assert!(!CommandLine::of_text(text).is_plain());
@@ -282,13 +337,21 @@ mod tests {
         assert!(line.is_plain());
         let line = read(serde_json::json!(["/bin/bash", "-lc", "make && id"])).unwrap();
         assert_eq!(line.parts.len(), 2);
-        for odd in
-            [serde_json::json!(["git", "status; id"]), serde_json::json!([]), serde_json::json!(["A=1", "x"])]
-        {
+        for odd in [
+            serde_json::json!(["git", "status; id"]),
+            serde_json::json!([]),
+            serde_json::json!(["A=1", "x"]),
+            serde_json::json!(["a", 1]),
+            serde_json::json!(["then", "rm"]),
+        ] {
             assert!(!read(odd.clone()).unwrap().is_plain(), "{odd}");
         }
         assert_eq!(read(serde_json::json!({"a": 1})), None);
-        assert_eq!(read(serde_json::json!(["a", 1])), None);
+        // A program that only has the name of a shell, and flags that are none of `-c`, are read as they stand.
+        for [shell, flag] in [["./bash", "-c"], ["/tmp/sh", "-c"], ["bash", "--exec"], ["bash", "c"]] {
+            let line = read(serde_json::json!([shell, flag, "make"])).unwrap();
+            assert_eq!(line.parts, [[shell, flag, "make"]]);
+        }
     }
 
     #[test]

@@ -9,23 +9,26 @@
 use rallypoint_model::permission::{PermissionRule, RuleEffect};
 
 use super::command_line::CommandLine;
-use super::request::{Face, Request};
+use super::request::{Face, Request, ToolKind};
 
 /// Commands that no preset allows by itself: they destroy, send out, change what others own, or run what
 /// another text says.
-const DANGEROUS: [&str; 92] = [
+const DANGEROUS: &[&str] = &[
     ".",
     "apt *",
     "apt-get *",
     "at *",
     "bash -*",
     "builtin *",
-    "cargo publish",
+    "busybox *",
+    "cargo * publish",
     "chgrp *",
     "chmod *",
     "chown *",
+    "chroot *",
     "command *",
     "crontab *",
+    "csh -*",
     "curl *",
     "dash -*",
     "dd *",
@@ -39,19 +42,28 @@ const DANGEROUS: [&str; 92] = [
     "fdisk *",
     "find * -delete",
     "find * -exec*",
+    "find * -fprint*",
+    "find * -fls*",
     "find * -ok*",
+    "fish -*",
     "ftp *",
     "gh *",
-    "git clean",
-    "git push",
-    "git reset",
+    "git * clean",
+    "git * filter-branch",
+    "git * push",
+    "git * reset",
+    "git -c*",
+    "git --config-env*",
+    "git --exec-path*",
     "halt",
+    "ionice *",
     "iptables *",
     "kill *",
     "killall *",
     "ksh -*",
     "kubectl *",
     "launchctl *",
+    "lua -*e*",
     "mkfs*",
     "mount *",
     "nc *",
@@ -62,8 +74,9 @@ const DANGEROUS: [&str; 92] = [
     "node -*e*",
     "node -*p*",
     "nohup *",
-    "npm exec",
-    "npm publish",
+    "npm * exec",
+    "npm * publish",
+    "nsenter *",
     "npx *",
     "parallel *",
     "passwd",
@@ -80,6 +93,7 @@ const DANGEROUS: [&str; 92] = [
     "rsync *",
     "ruby -*e*",
     "scp *",
+    "script *",
     "service *",
     "setsid *",
     "sftp *",
@@ -87,11 +101,13 @@ const DANGEROUS: [&str; 92] = [
     "shred *",
     "shutdown",
     "source *",
+    "socat *",
     "ssh *",
     "stdbuf *",
     "su",
     "sudo *",
     "systemctl *",
+    "tcsh -*",
     "tee *",
     "telnet *",
     "time *",
@@ -100,12 +116,24 @@ const DANGEROUS: [&str; 92] = [
     "truncate *",
     "twine *",
     "umount *",
+    "unshare *",
     "watch *",
     "wget *",
     "xargs *",
     "yes",
     "zsh -*",
     "ifconfig *",
+];
+
+/// Programs that run whatever comes into them where no file is named.
+const INTERPRETERS: &[&str] = &[
+    "ash", "bash", "csh", "dash", "fish", "ksh", "lua", "node", "perl", "php", "python*", "ruby", "sh",
+    "tcsh", "zsh",
+];
+
+/// Programs that write where their arguments say.
+const WRITERS: &[&str] = &[
+    "cp", "install", "ln", "mkdir", "mkfifo", "mv", "patch", "sed", "split", "tar", "touch", "unzip", "zip",
 ];
 
 /// Where a path lies, by its text alone.
@@ -134,8 +162,12 @@ pub(super) fn place(path: &str, workdir: &str) -> Place {
     let plain = format!("/{}", segments.join("/"));
     let odd = path.is_empty()
         || workdir.is_empty()
-        || path.starts_with(['~', '$'])
+        || path.starts_with(['~', '$', '\'', '"'])
+        // Some tool may trim it, take it for an address, or take the other slash for one.
+        || path.trim() != path
         || path.contains("://")
+        || path.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+        || path.contains('\\')
         || path.contains(char::is_control)
         || path.split('/').any(|segment| segment == "..");
     let below = plain.strip_prefix(base).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1);
@@ -170,8 +202,9 @@ pub(super) fn allows(rules: &[PermissionRule], request: &Request, face: &Face) -
         .filter(|(_, rule)| rule.effect == RuleEffect::Allow && matches_tool(rule, face))
         .filter(|(_, rule)| rule.paths.is_empty() || all_paths_fit(rule, request))
         .collect();
-    if let Some((whole, _)) = fitting.iter().find(|(_, rule)| rule.commands.is_empty()) {
-        return Some(*whole);
+    let whole = fitting.iter().find(|(_, rule)| rule.commands.is_empty()).map(|(number, _)| *number);
+    if whole.is_some() {
+        return whole.filter(|_| !may_hide_what_is_named(rules, request, face));
     }
     let command = request.command.as_ref().filter(|command| face.runs && command.is_plain())?;
     let rule_of = |part: &Vec<String>| {
@@ -182,9 +215,63 @@ pub(super) fn allows(rules: &[PermissionRule], request: &Request, face: &Face) -
     covered?.into_iter().next()
 }
 
+/// Whether deny or ask rules name commands or paths and the request does not let them be seen. What allows a whole
+/// kind of tool does not allow that, else a rule beside it would hold for honest requests only.
+fn may_hide_what_is_named(rules: &[PermissionRule], request: &Request, face: &Face) -> bool {
+    let mut strict =
+        rules.iter().filter(|rule| rule.effect != RuleEffect::Allow && matches_tool(rule, face)).peekable();
+    if strict.peek().is_none() {
+        return false;
+    }
+    if face.runs {
+        let unread = request.command.as_ref().is_none_or(|command| command.hidden.is_some());
+        return unread && strict.any(|rule| !rule.commands.is_empty() || !rule.paths.is_empty());
+    }
+    match face.kind {
+        ToolKind::Edit | ToolKind::Delete | ToolKind::Move => {
+            request.paths.is_empty() && strict.any(|rule| !rule.paths.is_empty())
+        }
+        ToolKind::Read
+        | ToolKind::Search
+        | ToolKind::Execute
+        | ToolKind::Think
+        | ToolKind::Fetch
+        | ToolKind::SwitchMode
+        | ToolKind::Other => false,
+    }
+}
+
 /// Whether a command that can be read is one that no preset allows by itself.
-pub(super) fn is_dangerous(command: &CommandLine) -> bool {
-    command.parts.iter().any(|part| DANGEROUS.iter().any(|pattern| begins(&words_of(pattern), part)))
+pub(super) fn is_dangerous(command: &CommandLine, workdir: &str) -> bool {
+    command.parts.iter().any(|part| {
+        DANGEROUS.iter().any(|pattern| begins(&words_of(pattern), part))
+            || reads_its_program(part)
+            || writes_elsewhere(part, workdir)
+    })
+}
+
+fn is_one_of(names: &[&str], program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    names.iter().any(|pattern| wildcard(pattern, name))
+}
+
+/// `… | sh`: what it runs stands nowhere.
+fn reads_its_program(part: &[String]) -> bool {
+    let Some((program, arguments)) = part.split_first() else { return false };
+    is_one_of(INTERPRETERS, program) && arguments.iter().all(|word| word.starts_with('-'))
+}
+
+/// A program that writes, with an argument that leads out of the work folder.
+fn writes_elsewhere(part: &[String], workdir: &str) -> bool {
+    let Some((program, arguments)) = part.split_first() else { return false };
+    let leads_out = |word: &str| {
+        (word.starts_with(['/', '~']) || word.split('/').any(|segment| segment == ".."))
+            && !matches!(place(word, workdir), Place::Inside(_))
+    };
+    is_one_of(WRITERS, program)
+        && arguments
+            .iter()
+            .any(|word| leads_out(word) || word.split_once('=').is_some_and(|(_, to)| leads_out(to)))
 }
 
 fn matches_tool(rule: &PermissionRule, face: &Face) -> bool {

@@ -164,7 +164,7 @@ impl Request {
             return Aspect::ExecuteCheck;
         }
         let writes_inside = command.redirects.iter().all(|file| file == "/dev/null" || self.holds(file));
-        if command.hidden.is_some() || !writes_inside || !in_folder || is_dangerous(command) {
+        if command.hidden.is_some() || !writes_inside || !in_folder || is_dangerous(command, &self.workdir) {
             return Aspect::ExecuteRisky;
         }
         Aspect::ExecutePlain
@@ -185,10 +185,34 @@ fn collect(value: &Value, depth: usize, paths: &mut Vec<String>, commands: &mut 
     }
     match value {
         Value::Object(object) => {
+            let arguments = object.iter().find_map(|(name, value)| match value {
+                Value::Array(items) if matches!(&*name.to_ascii_lowercase(), "args" | "arguments") => {
+                    Some(items)
+                }
+                _ => None,
+            });
+            let sets_variables = object.iter().any(|(name, value)| {
+                let empty = match value {
+                    Value::Object(members) => members.is_empty(),
+                    Value::Array(items) => items.is_empty(),
+                    Value::Null => true,
+                    Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+                };
+                !empty && matches!(&*name.to_ascii_lowercase(), "env" | "environment" | "envs")
+            });
             for (name, value) in object {
                 let name = name.to_ascii_lowercase();
                 if matches!(name.as_str(), "command" | "cmd" | "script") {
-                    commands.extend(CommandLine::of_value(value));
+                    let command = match arguments {
+                        Some(arguments) if !arguments.is_empty() => {
+                            CommandLine::with_arguments(value, arguments)
+                        }
+                        _ => CommandLine::of_value(value),
+                    };
+                    commands.extend(match command {
+                        Some(command) if sets_variables => Some(command.with_variables()),
+                        command => command,
+                    });
                 } else if names_path(&name) {
                     paths.extend(texts(value));
                 } else if name == "changes"
@@ -213,9 +237,9 @@ fn collect(value: &Value, depth: usize, paths: &mut Vec<String>, commands: &mut 
 fn names_path(name: &str) -> bool {
     let words =
         ["path", "paths", "file", "files", "filename", "cwd", "workdir", "dir", "directory", "folder"];
+    let endings = ["path", "paths", "file", "files", "filename", "directory", "folder", "uri"];
     words.contains(&name)
-        || name.ends_with("path")
-        || name.ends_with("paths")
+        || (endings.iter().any(|ending| name.ends_with(ending)) && name != "profile")
         || matches!(name, "source" | "destination" | "dest" | "target" | "from" | "to")
 }
 

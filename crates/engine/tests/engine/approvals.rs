@@ -57,6 +57,7 @@ fn a_permission_blocks_the_task_and_is_given_by_a_person() {
         world.replies(id, "question"),
         [format!(
             "`ada` needs an answer. May it do this: run 7?\n\
+             Asked by `standard`: execute a dangerous or unreadable command (configuration).\n\
              Answer with `rally question answer {question_id} --allow` or `--decline REASON`."
         )]
     );

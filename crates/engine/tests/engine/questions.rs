@@ -62,12 +62,18 @@ fn an_answer_is_taken_once_and_only_in_words() {
         assert_eq!(world.refused(command).0, RefusalCode::Invalid);
     }
     answer(&mut world, text("main"));
+    let closed_at = world.now;
+    world.pass(90_000);
     let again = Command::AnswerQuestion { question_id, answer: text("other"), by };
     assert_eq!(
         world.refused(again),
         (
             RefusalCode::AlreadyClosed,
-            format!("the question `{question_id}` was closed before: it was answered")
+            format!(
+                "the question `{question_id}` was closed before: it was answered by kim at {}; \
+                 this answer is not passed on; `rally task show {id}` shows where its task stands",
+                closed_at.in_words()
+            )
         )
     );
 }
