@@ -24,6 +24,7 @@ pub mod money;
 pub mod permission;
 pub mod question;
 pub mod refusal;
+pub mod request;
 pub mod retention;
 pub mod routing;
 pub mod run;

@@ -72,6 +72,15 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
             );
         }
     }
+    if operation.method != Method::Get {
+        parameters.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "The same key and input are carried out once and answered alike; another input under it is refused with `key_reused`.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+        }));
+    }
     if !parameters.is_empty() {
         fields.insert("parameters".to_owned(), Value::Array(parameters));
     }

@@ -12,6 +12,7 @@ use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::{RoomId, SessionId, TaskId};
 use rallypoint_model::message::Message;
+use rallypoint_model::request::RequestRow;
 use rallypoint_model::time::Timestamp;
 
 use crate::query::EventFilter;
@@ -47,6 +48,12 @@ pub trait JournalStore: Debug + Send {
 
     /// When a daemon was last known to be up; nothing on a new store.
     fn last_alive(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// What is kept under a request's key, whatever its age.
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError>;
+
+    /// Forgets requests that were decided before this time.
+    fn forget_requests(&self, before: Timestamp) -> Result<(), StoreError>;
 
     /// Takes nothing that needs more room, as on a full disk, or takes it again. For tests.
     #[doc(hidden)]
@@ -101,6 +108,9 @@ pub trait JournalReader: Debug + Send {
     /// The stored projections by table and id, as text, for comparing them with a rebuild.
     fn projections(&self) -> Result<BTreeMap<String, String>, StoreError>;
 
+    /// What is kept under a request's key, whatever its age.
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError>;
+
     /// What the store says of the data folder.
     fn holdings(&self) -> Result<Holdings, StoreError>;
 }
@@ -136,6 +146,14 @@ impl JournalStore for Store {
 
     fn last_alive(&self) -> Result<Option<Timestamp>, StoreError> {
         Self::last_alive(self)
+    }
+
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError> {
+        Self::request(self, key, part)
+    }
+
+    fn forget_requests(&self, before: Timestamp) -> Result<(), StoreError> {
+        Self::forget_requests(self, before)
     }
 
     fn make_full(&self, full: bool) -> Result<(), StoreError> {
@@ -193,6 +211,10 @@ impl JournalReader for Reader {
 
     fn projections(&self) -> Result<BTreeMap<String, String>, StoreError> {
         Self::projections(self)
+    }
+
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError> {
+        crate::requests::read(self.connection(), key, part)
     }
 
     fn holdings(&self) -> Result<Holdings, StoreError> {

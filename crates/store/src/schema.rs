@@ -10,13 +10,13 @@ use rusqlite::{Connection, OpenFlags};
 use crate::StoreError;
 
 /// Version of the schema that this build writes.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// Fault switch: takes the unique index of the keys away.
 pub const DROP_UNIQUE_KEYS: &str = "DROP INDEX IF EXISTS keys_unique;";
 
 /// Migrations, one after another; the place in the list is the version it leads to.
-const MIGRATIONS: [&str; 3] = ["
+const MIGRATIONS: [&str; 4] = ["
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,6 +68,12 @@ CREATE INDEX events_session ON events (session_id, seq) WHERE session_id IS NOT 
 CREATE TABLE failed_deletes (path TEXT PRIMARY KEY, doc TEXT NOT NULL) STRICT;
 ", "
 CREATE TABLE deliveries (id TEXT PRIMARY KEY, room_id TEXT NOT NULL, status TEXT NOT NULL, doc TEXT NOT NULL) STRICT;
+", "
+CREATE TABLE requests (
+    key TEXT NOT NULL, part INTEGER NOT NULL, digest TEXT NOT NULL, at INTEGER NOT NULL, doc TEXT NOT NULL,
+    PRIMARY KEY (key, part)
+) STRICT;
+CREATE INDEX requests_at ON requests (at);
 "];
 
 /// Opens the writer's connection: write-ahead log, full sync, so that what was

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{StoreError, leftovers, purge};
+use crate::{StoreError, leftovers, purge, requests};
 
 const INSERT_EVENT: &str = "INSERT INTO events
     (at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data)
@@ -88,6 +88,9 @@ pub(crate) fn commit(
     }
     for path in &changes.failed_deletes {
         leftovers::write_failed(&transaction, path, state)?;
+    }
+    for row in &changes.requests {
+        requests::write(&transaction, row)?;
     }
     transaction.commit()?;
     for (event, seq) in changes.events.iter_mut().zip(numbers) {
@@ -260,6 +263,10 @@ mod tests {
             leftovers::DELETE_FAILED,
             leftovers::SELECT_FAILED,
             leftovers::RESULTS_SIZE,
+            requests::UPSERT_REQUEST,
+            requests::SELECT_REQUEST,
+            requests::FORGET_REQUESTS,
+            requests::PURGE_ANSWERS,
         ] {
             assert!(connection.prepare(sql).is_ok(), "{sql}");
         }

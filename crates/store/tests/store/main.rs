@@ -21,6 +21,7 @@ mod pages;
 mod place;
 mod purge;
 mod recorded;
+mod requests;
 mod sqlite;
 #[path = "../../../engine/tests/engine/world.rs"]
 #[expect(dead_code, reason = "shared with the tests of the engine, which use all of it")]
