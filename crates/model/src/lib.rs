@@ -29,6 +29,7 @@ pub mod retention;
 pub mod routing;
 pub mod run;
 pub mod session;
+pub mod steering;
 pub mod stop;
 pub mod task;
 pub mod time;

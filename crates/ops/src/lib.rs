@@ -8,6 +8,7 @@ pub mod policy;
 pub mod problem;
 pub mod registry;
 pub mod rooms;
+pub mod steering;
 pub mod trees;
 pub mod types;
 

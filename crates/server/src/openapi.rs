@@ -16,6 +16,7 @@ pub fn document() -> Value {
         let method = match operation.method {
             Method::Get => "get",
             Method::Post => "post",
+            Method::Patch => "patch",
         };
         let described = describe(operation, &mut generator, &problem);
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -62,8 +63,8 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
                 .iter()
                 .map(|(name, schema)| parameter("query", name, schema, is_required(&input, name))),
         ),
-        Method::Post if other_fields.is_empty() => {}
-        Method::Post => {
+        Method::Post | Method::Patch if other_fields.is_empty() => {}
+        Method::Post | Method::Patch => {
             let body = body_schema(&input, other_fields);
             let required = body.get("required").is_some();
             fields.insert(

@@ -50,6 +50,7 @@ pub(crate) fn router(served: &Served) -> Router {
         let filter = match operation.method {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
+            Method::Patch => MethodFilter::PATCH,
         };
         let handler = move |request: Request| answer(served.clone(), operation, request);
         router = router.route(operation.path, on(filter, handler));

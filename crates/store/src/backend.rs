@@ -73,6 +73,15 @@ pub trait JournalReader: Debug + Send {
     /// Events after a number, oldest first, at most this many.
     fn events(&self, filter: EventFilter, after: i64, limit: u32) -> Result<Vec<EventRecord>, StoreError>;
 
+    /// Events of a task of these kinds before a number, newest first, at most this many.
+    fn task_events_back(
+        &self,
+        task_id: TaskId,
+        kinds: &[&str],
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<EventRecord>, StoreError>;
+
     /// Events of a session after a number, oldest first, at most this many.
     fn session_events(
         &self,
@@ -170,6 +179,16 @@ impl JournalStore for Store {
 impl JournalReader for Reader {
     fn events(&self, filter: EventFilter, after: i64, limit: u32) -> Result<Vec<EventRecord>, StoreError> {
         Self::events(self, filter, after, limit)
+    }
+
+    fn task_events_back(
+        &self,
+        task_id: TaskId,
+        kinds: &[&str],
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        Self::task_events_back(self, task_id, kinds, before, limit)
     }
 
     fn session_events(

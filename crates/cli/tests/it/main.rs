@@ -26,6 +26,8 @@ mod restoring;
 mod retention;
 mod secrets;
 mod settings;
+mod steering;
+mod task_life;
 mod trees;
 mod usage;
 mod watching;

@@ -43,6 +43,9 @@ pub(super) async fn spawn(shared: &Shared, input: SpawnInput) -> Result<SpawnedV
         | Outcome::Room { .. }
         | Outcome::Message { .. }
         | Outcome::Delivery { .. }
+        | Outcome::Count { .. }
+        | Outcome::Plan { .. }
+        | Outcome::Handed { .. }
         | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a sub-agent with something else"))
         }
