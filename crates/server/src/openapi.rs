@@ -160,6 +160,22 @@ mod tests {
         }
     }
 
+    /// Whoever builds on it sees in its changes what changes for them. `RALLY_WRITE_OPENAPI=1` writes it anew.
+    #[test]
+    fn the_description_that_is_checked_in_is_the_one_that_is_served() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let served = format!("{}\n", serde_json::to_string_pretty(&document()).unwrap());
+        if std::env::var_os("RALLY_WRITE_OPENAPI").is_some() {
+            std::fs::write(path, &served).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(path).unwrap();
+        let differs = checked_in.lines().zip(served.lines()).find(|(known, now)| known != now);
+        assert!(
+            checked_in == served,
+            "`docs/openapi.json` is not what is served ({differs:?}); run this test with `RALLY_WRITE_OPENAPI=1`"
+        );
+    }
+
     #[test]
     fn a_field_of_the_path_is_not_in_the_body_too() {
         let document = document();

@@ -99,6 +99,13 @@ fn listed(rally: &Rally, query: &str) -> Vec<String> {
     texts(&page["items"], "taskId")
 }
 
+/// The one task that is listed.
+fn only(rally: &Rally, query: &str) -> String {
+    let all = listed(rally, query);
+    assert_eq!(all.len(), 1, "{query}: {all:?}");
+    all[0].clone()
+}
+
 #[test]
 fn one_life_of_a_task_over_http_loses_no_history_and_does_nothing_twice() {
     let rally = Rally::new();
@@ -118,7 +125,7 @@ fn one_life_of_a_task_over_http_loses_no_history_and_does_nothing_twice() {
     assert_eq!(http(&rally, "POST", "/v1/tasks", &body, Some("k-create")), (200, created));
     let (status, problem) = http(&rally, "POST", "/v1/tasks", &json!({"goal": "Else"}), Some("k-create"));
     assert_eq!((status, &problem["code"]), (409, &json!("key_reused")), "{problem}");
-    assert_eq!(listed(&rally, "limit=10"), [life.task.clone()]);
+    assert_eq!(only(&rally, "limit=10"), life.task);
     life.until("it is in its turn", |task| task["runs"][0]["status"] == "running");
 
     // One more agent, and a message to both.
@@ -146,7 +153,7 @@ fn one_life_of_a_task_over_http_loses_no_history_and_does_nothing_twice() {
         sessions.iter().map(|session| session["generation"]["generationId"].clone()).collect()
     };
     let before = processes(&task);
-    assert_eq!(listed(&rally, "paused=true"), [life.task.clone()]);
+    assert_eq!(only(&rally, "paused=true"), life.task);
     let (_, capacity) = http(&rally, "GET", "/v1/capacity", &Value::Null, None);
     assert_eq!((&capacity["used"], &capacity["held"]), (&json!(0), &json!(2)), "{capacity}");
     write(&go, "go");
@@ -168,8 +175,8 @@ fn one_life_of_a_task_over_http_loses_no_history_and_does_nothing_twice() {
     assert_eq!((&forked["title"], &forked["goal"]), (&json!("Other"), &json!("Do it")));
     let fork = Life { rally: &rally, task: forked["taskId"].as_str().unwrap().to_owned() };
     fork.done();
-    assert_eq!(listed(&rally, &format!("parentTaskId={}", life.task)), [fork.task.clone()]);
-    assert_eq!(listed(&rally, "search=OTHER"), [fork.task.clone()]);
+    assert_eq!(only(&rally, &format!("parentTaskId={}", life.task)), fork.task);
+    assert_eq!(only(&rally, "search=OTHER"), fork.task);
     assert!(life.journal().len() >= history);
 
     // From an event on, with what was said until then.
@@ -200,7 +207,7 @@ fn one_life_of_a_task_over_http_loses_no_history_and_does_nothing_twice() {
 
     // Out of sight, and back.
     life.post("archive", &json!({}), "k-archive");
-    assert_eq!(listed(&rally, "limit=10"), [fork.task.clone()]);
+    assert_eq!(only(&rally, "limit=10"), fork.task);
     let task = life.post("reopen", &json!({"by": "kim"}), "k-reopen");
     assert_eq!((&task["status"], &task["reason"]), (&json!("waiting_on_user"), &json!("reopened")));
     assert!(task.get("archivedAt").is_none(), "{task}");
@@ -220,7 +227,7 @@ fn one_life_of_a_task_over_http_loses_no_history_and_does_nothing_twice() {
     let deleted = life.post("delete", &json!({"mode": "purge", "by": "kim"}), "k-delete");
     assert_eq!((&deleted["status"], &deleted["deleted"]["mode"]), (&json!("interrupted"), &json!("purge")));
     Rally::until("no process is left", || rally.data.agent_processes().is_empty());
-    assert_eq!(listed(&rally, "includeArchived=true"), [fork.task.clone()]);
+    assert_eq!(only(&rally, "includeArchived=true"), fork.task);
     let journal = life.journal();
     assert_eq!(journal.first().unwrap()["seq"], first, "its skeleton stays");
     assert!(!journal.iter().any(|event| event.to_string().contains("Mind the gap")), "its words are gone");
@@ -250,4 +257,62 @@ fn a_request_that_a_killed_daemon_had_decided_is_not_done_again() {
     write(&go, "go");
     let task = listed(&rally, "limit=10").remove(0);
     Rally::until("the task is done", || rally.json(&["task", "show", &task])["status"] == "done");
+}
+
+/// A daemon that dies at this place, or stays.
+fn serve(rally: &Rally, fault: Option<&str>) -> std::process::Child {
+    let mut command = rally.command(&["serve", "--no-listen"]);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    if let Some(fault) = fault {
+        command.env("RALLY_FAULT_POINT", fault);
+    }
+    command.spawn().unwrap()
+}
+
+fn answers(rally: &Rally) -> bool {
+    UnixStream::connect(rally.data.path().join("rally.sock")).is_ok()
+}
+
+#[test]
+fn wherever_a_daemon_dies_a_request_under_a_key_is_carried_out_once() {
+    let mut cut = 0;
+    for point in ["decider:decided", "decider:committed", "decider:announced"] {
+        for at in 1..=4 {
+            let rally = Rally::new();
+            let daemon = std::cell::RefCell::new(serve(&rally, Some(&format!("{point}:{at}"))));
+            Rally::until("it answers or is dead", || {
+                answers(&rally) || daemon.borrow_mut().try_wait().unwrap().is_some()
+            });
+            let body = json!({"title": "ops"});
+            let mut daemon = daemon.into_inner();
+            if daemon.try_wait().unwrap().is_none() {
+                let path = rally.data.path().join("rally.sock");
+                let mut stream = UnixStream::connect(path).unwrap();
+                let text = body.to_string();
+                let request = format!(
+                    "POST /v1/rooms HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nidempotency-key: k-1\r\ncontent-length: {}\r\n\r\n{text}",
+                    text.len()
+                );
+                // It may die before, while or after it answers; whoever asked knows of none.
+                let mut answer = String::new();
+                let _ =
+                    stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer));
+                cut += usize::from(answer.is_empty());
+            }
+            let _gone = daemon.kill();
+            daemon.wait().unwrap();
+            let mut daemon = serve(&rally, None);
+            Rally::until("the next one answers", || answers(&rally));
+            let first = http(&rally, "POST", "/v1/rooms", &body, Some("k-1"));
+            assert_eq!(first.0, 200, "{point}:{at}: {first:?}");
+            assert_eq!(http(&rally, "POST", "/v1/rooms", &body, Some("k-1")), first);
+            let (_, rooms) = http(&rally, "GET", "/v1/rooms", &Value::Null, None);
+            let made =
+                rooms["items"].as_array().unwrap().iter().filter(|room| room["title"] == "ops").count();
+            assert_eq!(made, 1, "{point}:{at}");
+            daemon.kill().unwrap();
+            daemon.wait().unwrap();
+        }
+    }
+    assert!(cut >= 3, "only {cut} requests were cut, so this shows little");
 }
