@@ -79,6 +79,8 @@ pub(crate) enum Verb {
     },
     /// Add up what agents used, in tokens and money
     Usage(UsageArguments),
+    /// List every operation of the API, with its verb, route and slash form
+    Operations,
     /// Print a link that lets a browser in, once
     Open,
     /// Check what this machine has and lacks

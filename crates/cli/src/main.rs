@@ -16,6 +16,7 @@ mod duration;
 mod environment;
 mod failure;
 mod open;
+mod operations;
 mod output;
 mod policy;
 mod question;
@@ -123,6 +124,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,
         Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,
+        Verb::Operations => operations::carry_out(&connector, output).await,
         Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,
         // Told apart above.

@@ -4,6 +4,8 @@
 //! with schema, role, method and path, command line verb. Front ends are
 //! generated from it or checked against it. Handlers live elsewhere.
 
+pub mod overview;
+pub mod phrases;
 pub mod policy;
 pub mod problem;
 pub mod registry;

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{policy, rooms, steering, trees, types};
+use crate::{overview, policy, rooms, steering, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,8 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/tasks/{taskId}/auto-validate", Some("task check"), Body, steering::CheckTaskInput => types::TaskView),
     operation!("status.get", "Add up all tasks by where they stand", Viewer, false,
         Get "/v1/status", Some("task status"), Body, types::Empty => steering::StatusView),
+    operation!("operation.list", "List every operation there is, for menus and palettes", Viewer, false,
+        Get "/v1/operations", Some("operations"), Body, types::Empty => overview::OperationList),
     operation!("capacity.get", "Show the slots and who waits for one", Viewer, false,
         Get "/v1/capacity", Some("task queue"), Body, types::Empty => steering::CapacityView),
     operation!("session.transcript", "Say where a session's transcript is", Viewer, false,

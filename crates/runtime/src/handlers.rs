@@ -100,6 +100,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "task.validate" => answer(steering::validate(shared, read(input)?).await?),
         "task.check" => answer(steering::check(shared, read(input)?).await?),
         "status.get" => answer(overview::status(shared).await?),
+        "operation.list" => answer(rallypoint_ops::overview::operations()),
         "capacity.get" => answer(overview::capacity(shared).await?),
         "session.transcript" => answer(retention::transcript(shared, &read(input)?).await?),
         "session.spawn" => answer(trees::spawn(shared, read(input)?).await?),

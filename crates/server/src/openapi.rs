@@ -46,6 +46,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
     let mut described = json!({
         "operationId": operation.name,
         "summary": operation.summary,
+        "x-role": operation.role.as_str(),
         "responses": {
             "200": { "description": "Done", "content": content(operation.delivery, output) },
             "default": {
