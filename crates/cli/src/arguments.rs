@@ -11,6 +11,7 @@ use crate::duration::Milliseconds;
 pub(crate) mod policy;
 pub(crate) mod rooms;
 pub(crate) mod search;
+pub(crate) mod steering;
 pub(crate) mod trees;
 pub(crate) mod wanted;
 
@@ -81,6 +82,8 @@ pub(crate) enum Verb {
     Usage(UsageArguments),
     /// Look for words in tasks, messages and events, newest first
     Search(search::SearchArguments),
+    /// List every operation of the API, with its verb, route and slash form
+    Operations,
     /// Print a link that lets a browser in, once
     Open,
     /// Serve our tools to the agent of a session; started by the agent
@@ -159,13 +162,59 @@ pub(crate) struct RunArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
     /// List tasks, latest first
-    List {
-        /// Rows at most
-        #[arg(long, default_value_t = 20)]
-        limit: u32,
-        /// Archived ones too
+    List(steering::ListArguments),
+    /// Add up all tasks by where they stand
+    Status,
+    /// Show the slots and who waits for one
+    Queue,
+    /// Change its title, goal, criteria, priority or agent
+    Edit(steering::EditArguments),
+    /// Hold it: turns are cancelled, what waits is held, its sessions are kept
+    Pause(steering::AllArguments),
+    /// Let it go on in the same sessions
+    Resume(steering::AllArguments),
+    /// Open it again when it has ended
+    Reopen {
+        /// Id, or a part of it that no other task has
+        task: String,
+    },
+    /// Make another task of it, and start its work
+    Fork(steering::ForkArguments),
+    /// Say something to whoever works on it
+    Message {
+        /// Id, or a part of it that no other task has
+        task: String,
+        /// The words
+        text: String,
+    },
+    /// Read what was said about it, latest first
+    Messages(steering::PartArguments),
+    /// Read what was said and done about it, latest first
+    Timeline(steering::PartArguments),
+    /// Read who decided what about it, latest first
+    Decisions(steering::PartArguments),
+    /// List what it brought forth
+    Artifacts(steering::PartArguments),
+    /// Read its plans, or give it a newer one
+    Plan {
+        #[command(subcommand)]
+        verb: steering::PlanVerb,
+    },
+    /// Begin it again in new sessions
+    Restart(steering::RestartArguments),
+    /// Begin it again from what was known at an event
+    Rerun(steering::RerunArguments),
+    /// Give a session of it one more turn
+    RetryTurn(steering::RetryTurnArguments),
+    /// Say by name whether its result holds
+    Validate(steering::ValidateArguments),
+    /// Run the checks of its result once more
+    Check {
+        /// Id, or a part of it that no other task has
+        task: String,
+        /// Wait for their end, for a minute at most
         #[arg(long)]
-        archived: bool,
+        wait: bool,
     },
     /// Show one task, whole
     Show {
@@ -222,6 +271,9 @@ pub(crate) enum TaskVerb {
     Archive {
         /// Id, or a part of it that no other task has
         task: String,
+        /// Stop whoever works on it first
+        #[arg(long)]
+        stop: bool,
     },
     /// Bring an archived task back
     Unarchive {

@@ -17,6 +17,7 @@ mod environment;
 mod failure;
 mod mcp;
 mod open;
+mod operations;
 mod output;
 mod policy;
 mod question;
@@ -127,6 +128,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Search(arguments) => search::carry_out(arguments, &connector, output).await,
         Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,
         Verb::Mcp(arguments) => mcp::carry_out(&arguments, &connector).await,
+        Verb::Operations => operations::carry_out(&connector, output).await,
         Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,
         // Told apart above.

@@ -1,18 +1,21 @@
 //! `rally task`: what was asked for, how it stands, and how to steer it.
 
 mod over;
+mod parts;
+mod steering;
 
 use rallypoint_client::Client;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::TaskId;
 use rallypoint_model::retention::DeleteMode;
 use rallypoint_ops::types::{
-    ConfigureInput, Empty, EventPage, EventsInput, ListTasksInput, OverrideTaskInput, RetryTaskInput,
-    SendInput, TaskPage, TaskRef, TaskView,
+    ConfigureInput, Empty, EventPage, EventsInput, OverrideTaskInput, RetryTaskInput, SendInput, TaskRef,
+    TaskView,
 };
 use serde_json::json;
 
 use crate::arguments::TaskVerb;
+use crate::arguments::steering::PlanVerb;
 use crate::autostart::Connector;
 use crate::environment;
 use crate::failure::Failure;
@@ -22,8 +25,7 @@ use crate::run::follow::Follower;
 use crate::run::request::person;
 use crate::show::live::text;
 use crate::show::narrator::Narrator;
-use crate::show::table::Table;
-use crate::show::{task_view, time, words};
+use crate::show::{task_view, words};
 
 pub(crate) mod trees;
 
@@ -37,8 +39,29 @@ pub(crate) async fn carry_out(
 ) -> Result<u8, Failure> {
     let client = connector.ready().await?;
     match verb {
-        TaskVerb::List { limit, archived } => list(&client, limit, archived, output).await,
-        TaskVerb::Archive { task } => over::archive(&client, &task, output).await,
+        TaskVerb::List(arguments) => parts::list(&client, arguments, output).await,
+        TaskVerb::Status => parts::status(&client, output).await,
+        TaskVerb::Queue => parts::queue(&client, output).await,
+        TaskVerb::Messages(arguments) => parts::messages(&client, arguments, output).await,
+        TaskVerb::Timeline(arguments) => parts::timeline(&client, arguments, output).await,
+        TaskVerb::Decisions(arguments) => parts::decisions(&client, arguments, output).await,
+        TaskVerb::Artifacts(arguments) => parts::artifacts(&client, arguments, output).await,
+        TaskVerb::Plan { verb: PlanVerb::List(arguments) } => parts::plans(&client, arguments, output).await,
+        TaskVerb::Plan { verb: PlanVerb::Set { task, plan, base, summary } } => {
+            steering::set_plan(&client, &task, &plan, base.as_ref(), summary, output).await
+        }
+        TaskVerb::Edit(arguments) => steering::edit(&client, connector, arguments, output).await,
+        TaskVerb::Pause(arguments) => steering::hold(&client, arguments, true, output).await,
+        TaskVerb::Resume(arguments) => steering::hold(&client, arguments, false, output).await,
+        TaskVerb::Reopen { task } => steering::reopen(&client, &task, output).await,
+        TaskVerb::Fork(arguments) => steering::fork(&client, connector, arguments, output).await,
+        TaskVerb::Message { task, text } => steering::message(&client, connector, &task, text, output).await,
+        TaskVerb::Restart(arguments) => steering::restart(&client, connector, arguments, output).await,
+        TaskVerb::Rerun(arguments) => steering::rerun(&client, connector, arguments, output).await,
+        TaskVerb::RetryTurn(arguments) => steering::retry_turn(&client, connector, arguments, output).await,
+        TaskVerb::Validate(arguments) => steering::validate(&client, arguments, output).await,
+        TaskVerb::Check { task, wait } => steering::check(&client, &task, wait, output).await,
+        TaskVerb::Archive { task, stop } => over::archive(&client, &task, stop, output).await,
         TaskVerb::Unarchive { task } => over::unarchive(&client, &task, output).await,
         TaskVerb::Delete { task, purge, yes } => {
             let mode = if purge { DeleteMode::Purge } else { DeleteMode::Preserve };
@@ -98,32 +121,6 @@ pub(crate) async fn carry_out(
             Ok(0)
         }
     }
-}
-
-async fn list(client: &Client, limit: u32, archived: bool, output: &mut Output) -> Result<u8, Failure> {
-    let input = ListTasksInput { limit: Some(limit), include_archived: archived, ..Default::default() };
-    let page: TaskPage = client.call("task.list", &input).await?;
-    if output.is_json() {
-        output.json(&page)?;
-        return Ok(0);
-    }
-    if page.items.is_empty() {
-        output.talk(if archived { "no task yet" } else { "no task that is not archived" });
-        output
-            .talk("hint: `rally run \"…\"` makes one, `rally task list --archived` shows archived ones too");
-        return Ok(0);
-    }
-    let mut table = Table::new(&["TASK", "MADE", "STATUS", "TITLE"]);
-    for task in &page.items {
-        let made = time::day_and_clock(task.created_at);
-        let status = match task.archived_at {
-            Some(_) => format!("{}, archived", words::status(task.status)),
-            None => words::status(task.status).to_owned(),
-        };
-        table.row(&[&task.task_id.to_string(), &made, &status, &task.title]);
-    }
-    table.print(output)?;
-    Ok(0)
 }
 
 fn show(task: &TaskView, output: &mut Output) -> Result<u8, Failure> {

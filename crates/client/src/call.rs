@@ -58,6 +58,7 @@ where
             ("GET", Bytes::new())
         }
         Method::Post => ("POST", Bytes::from(Value::Object(fields).to_string())),
+        Method::Patch => ("PATCH", Bytes::from(Value::Object(fields).to_string())),
     };
     Request::builder()
         .method(method)

@@ -28,6 +28,7 @@ pub fn parked(state: &State, limits: &Limits, now: Timestamp) -> Vec<RunId> {
         .filter(|session| !session.stopped)
         .filter_map(|session| session.queue.first())
         .filter_map(|id| state.runs.get(id))
+        .filter(|run| !state.is_held(run))
         .collect();
     waiting.sort_by_key(|run| (std::cmp::Reverse(band(state, run, limits, now)), run.queued_at, run.id));
     waiting.into_iter().map(|run| run.id).collect()

@@ -10,6 +10,7 @@ mod generation;
 mod native;
 mod room;
 mod run;
+mod steering;
 mod task;
 mod tools;
 
@@ -126,6 +127,12 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         | Event::TreeStopRequested { .. }
         | Event::TreeStopped { .. }
         | Event::TaskOverridden { .. } => task::task_event(state, record, changes),
+        Event::TaskPaused(_)
+        | Event::TaskResumed(_)
+        | Event::TaskReopened(_)
+        | Event::TaskPatched(_)
+        | Event::TaskPlanRevised(_)
+        | Event::TaskRestarted(_) => steering::steering_event(state, record, changes),
         Event::TaskArchived { .. }
         | Event::TaskUnarchived { .. }
         | Event::TaskDeleted { .. }

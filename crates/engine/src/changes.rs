@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rallypoint_model::event::{Aggregate, EventRecord};
 use rallypoint_model::ids::{DeliveryId, GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::Message;
+use rallypoint_model::request::RequestRow;
 
 /// A projection row that differs from what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +62,8 @@ pub struct Changes {
     pub purged: Vec<TaskId>,
     /// Paths whose failed removal changed.
     pub failed_deletes: BTreeSet<String>,
+    /// What is kept of requests that came with a key.
+    pub requests: Vec<RequestRow>,
 }
 
 impl Changes {
@@ -73,6 +76,7 @@ impl Changes {
             && self.removed_blobs.is_empty()
             && self.purged.is_empty()
             && self.failed_deletes.is_empty()
+            && self.requests.is_empty()
     }
 
     /// Marks a row.

@@ -20,6 +20,7 @@ mod elicitation;
 mod files;
 mod generation;
 mod mail;
+mod pause;
 mod permission;
 mod question;
 mod room;
@@ -28,6 +29,7 @@ mod run_end;
 mod session;
 mod settings;
 mod spawn;
+mod steering;
 mod stop;
 mod task;
 mod tools;
@@ -174,6 +176,18 @@ impl Deciding<'_, '_> {
             Command::StopSession { session_id, by } => self.stop_session(*session_id, by),
             Command::StopTask { task_id, by } => self.stop_task(*task_id, by),
             Command::RetryTask { task_id, by, text } => self.retry_task(*task_id, by, text.as_deref()),
+            Command::RetryTurn(retry) => self.retry_turn(retry),
+            Command::RestartTask(restart) => self.restart_task(restart),
+            Command::PauseTask { task_id, by } => self.pause_task(*task_id, by),
+            Command::ResumeTask { task_id, by } => self.resume_task(*task_id, by),
+            Command::PauseAll { by } => Ok(self.pause_all(by)),
+            Command::ResumeAll { by } => Ok(self.resume_all(by)),
+            Command::ReopenTask { task_id, by } => self.reopen_task(*task_id, by),
+            Command::PatchTask { task_id, change, by } => self.patch_task(*task_id, change, by),
+            Command::RevisePlan { task_id, plan, by } => self.revise_plan(*task_id, plan, by),
+            Command::MessageTask(message) => self.message_task(message),
+            Command::ValidateTask(validate) => self.validate_task(validate),
+            Command::CheckAgain { task_id, by } => self.check_again(*task_id, by),
             Command::SendToSession { session_id, text, by } => self.send_to_session(*session_id, text, by),
             Command::ConfigureSession { session_id, wanted, config, by } => {
                 self.configure_session(*session_id, wanted, config, by)

@@ -186,7 +186,7 @@ fn due_of_task(state: &State, id: TaskId) -> Option<Effect> {
     if task.ended_at.is_some() || task.archived_at.is_some() {
         return Some(Effect::Export(id));
     }
-    if task.status != TaskStatus::Validating || !task.verification_due {
+    if task.status != TaskStatus::Validating || !task.verification_due || task.pause.is_some() {
         return None;
     }
     let environment = task.agents.first().map(|launch| launch.environment.clone()).unwrap_or_default();
@@ -299,7 +299,7 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
             task.status,
             TaskStatus::Open | TaskStatus::Active | TaskStatus::Blocked | TaskStatus::Validating
         );
-        if counts && !cancelling {
+        if counts && !cancelling && task.pause.is_none() {
             consider(task.deadline_at);
         }
         consider(budget_deadline(state, task));

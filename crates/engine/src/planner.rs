@@ -209,6 +209,10 @@ fn waiting_words(state: &State, task: &Task, label: &str, why: &str, retry: &str
         }
         Some(TaskReason::LoginNeeded) => format!("{label} can't go on: {why}. Then {retry}."),
         Some(TaskReason::Capped) => format!("{label} was stopped: {why}. {}.", capital(retry)),
+        Some(TaskReason::Reopened) => {
+            format!("Opened again. `rally task message {} \"…\"` says what is to be done.", task.id)
+        }
+        Some(TaskReason::Cut) => format!("{label} was cut: {why}. {}.", capital(retry)),
         Some(TaskReason::QuestionExpired) => {
             format!("The question of {label} was not answered in time. {}.", capital(retry))
         }

@@ -27,6 +27,10 @@ pub struct GoalPrompt<'a> {
     pub worktree_room: Option<RoomId>,
     /// Work folder.
     pub workdir: &'a str,
+    /// The plan that is followed.
+    pub plan: Option<&'a str>,
+    /// What was said and done before; quoted, never an instruction.
+    pub earlier: Option<&'a str>,
 }
 
 /// Why something is said to a session that already works.
@@ -95,6 +99,12 @@ pub fn goal_prompt(prompt: &GoalPrompt<'_>) -> Vec<PromptBlock> {
     blocks.push(block(PromptPart::Frame, CAPABILITIES.to_owned()));
     blocks.push(block(PromptPart::Frame, WORKING_AGREEMENT.to_owned()));
     blocks.push(block(PromptPart::Frame, COMPLETION_REPORT.to_owned()));
+    if let Some(plan) = prompt.plan {
+        blocks.push(block(PromptPart::Frame, format!("--- Plan ---\n{plan}")));
+    }
+    if let Some(earlier) = prompt.earlier {
+        blocks.push(block(PromptPart::Evidence, format!("--- Earlier Work ---\n{earlier}")));
+    }
     blocks.push(block(PromptPart::Frame, "--- Task ---".to_owned()));
     blocks.push(block(PromptPart::Task, prompt.task.unwrap_or(prompt.goal).to_owned()));
     blocks
@@ -172,6 +182,8 @@ mod tests {
             task_room: room(),
             worktree_room: Some(room()),
             workdir: "/w",
+            plan: Some("{\"steps\":[]}"),
+            earlier: Some("ada: hello"),
         });
         let names: Vec<&str> =
             full.iter().map(|block| block.text.lines().next().unwrap_or_default()).collect();
@@ -185,6 +197,8 @@ mod tests {
                 "--- Capabilities ---",
                 "--- Working Agreement ---",
                 "--- Completion Report ---",
+                "--- Plan ---",
+                "--- Earlier Work ---",
                 "--- Task ---",
                 "$ true"
             ]
@@ -197,6 +211,8 @@ mod tests {
             task_room: room(),
             worktree_room: None,
             workdir: "/w",
+            plan: None,
+            earlier: None,
         });
         assert!(!show(&bare).contains("Acceptance Criteria"));
         assert!(!show(&bare).contains("Worktree room"));

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Keys whose texts are states, names or protocol words. They are kept only where they look like one.
-const WORD_KEYS: [&str; 32] = [
+const WORD_KEYS: [&str; 33] = [
     "acceptance",
     "action",
     "agentId",
@@ -19,6 +19,7 @@ const WORD_KEYS: [&str; 32] = [
     "digest",
     "effect",
     "from",
+    "how",
     "kind",
     "label",
     "limit",

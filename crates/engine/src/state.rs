@@ -5,6 +5,7 @@
 //! which is harmless because every item carries its frame or input number).
 
 mod delivery;
+mod steering;
 mod working;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,8 @@ use rallypoint_model::command::{Acceptance, AgentLaunch};
 use rallypoint_model::completion::CompletionReport;
 use rallypoint_model::event::{Aggregate, PlannedAction, ResultRef};
 use rallypoint_model::ids::{
-    DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
+    DeliveryId, EntityId, GenerationId, MessageId, PlanRevisionId, QuestionId, RoomId, RunId, SessionId,
+    TaskId, WorldId,
 };
 use rallypoint_model::mail::Mail;
 use rallypoint_model::message::RoomKind;
@@ -26,6 +28,7 @@ use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::{Deletion, FailedDelete};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind, SpoolCursor};
+use rallypoint_model::steering::{ForkSource, PlanRevision};
 use rallypoint_model::stop::{StopNode, StoppedNode};
 use rallypoint_model::task::{Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::{ClockAnchor, Timestamp};
@@ -35,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::voice::Voice;
 pub use delivery::Delivery;
+pub use steering::Pause;
 pub use working::Working;
 
 /// Everything live.
@@ -284,6 +288,18 @@ pub struct Task {
     /// The tree that was ended last.
     #[serde(default)]
     pub last_stop: Option<TreeStop>,
+    /// That it is paused.
+    #[serde(default)]
+    pub pause: Option<Pause>,
+    /// Its plans, oldest first.
+    #[serde(default)]
+    pub plans: Vec<PlanRevision>,
+    /// The plan that is followed; the latest, unless another one was chosen.
+    #[serde(default)]
+    pub plan_id: Option<PlanRevisionId>,
+    /// The task that it is a fork of.
+    #[serde(default)]
+    pub forked_from: Option<ForkSource>,
     /// Messages from sibling to sibling since a person last spoke.
     #[serde(default)]
     pub hops: u32,

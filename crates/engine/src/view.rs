@@ -14,6 +14,10 @@ pub fn is_settled(state: &State, task: &Task) -> bool {
         .rooms
         .get(&task.origin_room_id)
         .is_some_and(|room| room.mailbox.iter().any(|item| item.task_id == Some(task.id)));
+    if task.pause.is_some() {
+        // It goes on when somebody says so; until then nothing of it is an end.
+        return false;
+    }
     let blocked_run_waits = task.status == TaskStatus::Blocked;
     let open_run = state.task_has_open_run(task);
     !turn_waits && !task.verification_due && (!open_run || blocked_run_waits && !works(state, task))
@@ -51,7 +55,11 @@ pub fn session_status(state: &State, session: &Session) -> SessionStatus {
     if asks {
         return SessionStatus::Blocked;
     }
-    match session.last_run.and_then(|id| state.runs.get(&id)).and_then(|run| run.outcome) {
+    let last = session.last_run.and_then(|id| state.runs.get(&id));
+    if last.is_some_and(crate::state::Run::was_paused) {
+        return SessionStatus::Ready;
+    }
+    match last.and_then(|run| run.outcome) {
         Some(outcome) => session_status_of_outcome(outcome),
         None => SessionStatus::Running,
     }
@@ -71,6 +79,6 @@ pub fn is_idle(state: &State) -> bool {
     let delivery = state
         .open_deliveries()
         .any(|delivery| matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Offered));
-    let check = state.open_tasks().any(|task| task.verification_due);
+    let check = state.open_tasks().any(|task| task.verification_due && task.pause.is_none());
     !(open_run || open_question || process || delivery || check)
 }

@@ -9,7 +9,8 @@ use crate::attachment::NewAttachment;
 use crate::channel::Conversation;
 use crate::delivery::SinkAnswer;
 use crate::ids::{
-    DeliveryId, EntityId, GenerationId, MessageId, QuestionId, RoomId, RunId, SessionId, TaskId, WorldId,
+    DeliveryId, EntityId, GenerationId, MessageId, PlanRevisionId, QuestionId, RoomId, RunId, SessionId,
+    TaskId, WorldId,
 };
 use crate::mail;
 use crate::message::RoomKind;
@@ -18,6 +19,9 @@ use crate::question::Answer;
 use crate::retention::DeleteMode;
 use crate::routing::ExplicitEvent;
 use crate::session::GenerationEnd;
+use crate::steering::{
+    ForkSource, MessageTask, NewPlan, NotReached, RestartTask, RetryTurn, TaskChange, ValidateTask,
+};
 use crate::task::{Criterion, Evidence};
 use crate::time::ClockAnchor;
 use crate::tool_call::{ToolAnswer, ToolRequest};
@@ -160,6 +164,9 @@ pub struct CreateTask {
     /// Files that go with its goal.
     #[serde(default)]
     pub attachments: Vec<NewAttachment>,
+    /// The task that it is a fork of.
+    #[serde(default)]
+    pub forked_from: Option<ForkSource>,
 }
 
 /// Make a room.
@@ -304,6 +311,70 @@ pub enum Command {
         by: String,
         /// What to say; "continue or report" when absent.
         text: Option<String>,
+    },
+    /// Give a session another turn, or a new session in its place.
+    RetryTurn(RetryTurn),
+    /// Begin a task again in new sessions.
+    RestartTask(RestartTask),
+    /// Hold a task: its turns are cancelled, its sessions kept.
+    PauseTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+    },
+    /// Let a paused task go on.
+    ResumeTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+    },
+    /// Hold every task that has not ended.
+    PauseAll {
+        /// Who asks.
+        by: String,
+    },
+    /// Let every paused task go on.
+    ResumeAll {
+        /// Who asks.
+        by: String,
+    },
+    /// Let a task that has ended be worked on again.
+    ReopenTask {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
+    },
+    /// Change a task.
+    PatchTask {
+        /// Which.
+        task_id: TaskId,
+        /// What; what is absent stays.
+        change: TaskChange,
+        /// Who asks.
+        by: String,
+    },
+    /// Give a task a newer plan.
+    RevisePlan {
+        /// Which.
+        task_id: TaskId,
+        /// The plan.
+        plan: NewPlan,
+        /// Who asks.
+        by: String,
+    },
+    /// Say something to whoever works on a task.
+    MessageTask(MessageTask),
+    /// Say by name whether a result that is being checked holds.
+    ValidateTask(ValidateTask),
+    /// Run the checks of a result once more.
+    CheckAgain {
+        /// Which.
+        task_id: TaskId,
+        /// Who asks.
+        by: String,
     },
     /// Say something to a session, through the follow-up builder.
     SendToSession {
@@ -514,6 +585,27 @@ pub enum Outcome {
         message_id: MessageId,
         /// Whether it was there already.
         repeated: bool,
+    },
+    /// So many tasks were moved.
+    Count {
+        /// How many.
+        tasks: u32,
+    },
+    /// A plan was taken.
+    Plan {
+        /// The revision.
+        revision_id: PlanRevisionId,
+    },
+    /// A message to a task was posted and handed on.
+    Handed {
+        /// The message.
+        message_id: MessageId,
+        /// Sessions that get it.
+        sessions: Vec<SessionId>,
+        /// Those that don't.
+        not_reached: Vec<NotReached>,
+        /// A session that was started, since none was left.
+        started: Option<SessionId>,
     },
     /// A message is sent again.
     Delivery {

@@ -1,7 +1,10 @@
 //! Events: facts of the journal.
 
 mod kind;
+mod planned;
 mod scope;
+
+pub use planned::{PlannedAction, ReplyRole};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +27,9 @@ use crate::retention::DeleteMode;
 use crate::routing::NotRouted;
 use crate::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
 use crate::session::{FrozenOrigin, GenerationEnd, GenerationStatus, SessionKind};
+use crate::steering::{
+    ForkSource, TaskPatched, TaskPaused, TaskPlanRevised, TaskReopened, TaskRestarted, TaskResumed,
+};
 use crate::stop::{StopNode, StoppedNode};
 use crate::task::{Criterion, Evidence, TaskReason, TaskStatus, TaskTrigger, Verdict};
 use crate::time::{ClockAnchor, Timestamp};
@@ -69,55 +75,6 @@ pub struct ResultRef {
     pub digest: String,
     /// Their number.
     pub bytes: u64,
-}
-
-/// One step of a main agent's plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum PlannedAction {
-    /// Say something in the room.
-    Reply {
-        /// The words.
-        text: String,
-        /// What kind of reply it is in the life of the request.
-        role: ReplyRole,
-    },
-    /// Say something to a session.
-    SendToAgent {
-        /// Which.
-        #[serde(rename = "sessionId")]
-        session_id: SessionId,
-        /// The words.
-        text: String,
-        /// Why.
-        purpose: RunPurpose,
-    },
-    /// End a session.
-    StopAgent {
-        /// Which.
-        #[serde(rename = "sessionId")]
-        session_id: SessionId,
-    },
-    /// Start the sub-agent that a task asks for, by its place in the request.
-    SpawnAgent {
-        /// The task.
-        #[serde(rename = "taskId")]
-        task_id: TaskId,
-        /// Place in the task's list.
-        index: u32,
-    },
-}
-
-/// Place of a reply in the life of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplyRole {
-    /// Work has begun.
-    Acknowledgement,
-    /// The person must act.
-    Question,
-    /// It has ended.
-    Terminal,
 }
 
 /// A fact.
@@ -255,6 +212,9 @@ pub enum Event {
         /// Files that go with its goal.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
+        /// The task that it is a fork of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked_from: Option<ForkSource>,
     },
     /// A task moved, through its table.
     #[serde(rename = "task.status_changed")]
@@ -330,6 +290,24 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A task was paused: its turns are cancelled, what waits is held, its sessions are kept.
+    #[serde(rename = "task.paused")]
+    TaskPaused(TaskPaused),
+    /// A paused task goes on.
+    #[serde(rename = "task.resumed")]
+    TaskResumed(TaskResumed),
+    /// A task that had ended was opened again.
+    #[serde(rename = "task.reopened")]
+    TaskReopened(TaskReopened),
+    /// A person changed a task.
+    #[serde(rename = "task.patched")]
+    TaskPatched(TaskPatched),
+    /// A task has a newer plan.
+    #[serde(rename = "task.plan_revised")]
+    TaskPlanRevised(TaskPlanRevised),
+    /// A task was begun again.
+    #[serde(rename = "task.restarted")]
+    TaskRestarted(TaskRestarted),
     /// A task was put out of sight, its sessions with it.
     #[serde(rename = "task.archived")]
     TaskArchived {

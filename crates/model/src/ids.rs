@@ -57,6 +57,10 @@ id_type!(
     TaskId
 );
 id_type!(
+    /// One version of a task's plan.
+    PlanRevisionId
+);
+id_type!(
     /// One conversation with one agent.
     SessionId
 );

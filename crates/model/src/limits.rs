@@ -68,6 +68,8 @@ pub struct Limits {
     pub shim_ownerless_max_ms: u64,
     /// Idle time after which a daemon that a command started ends.
     pub daemon_idle_ms: i64,
+    /// Time in which a request under the same idempotency key is not carried out again.
+    pub idempotency_hours: u64,
     /// Calls over TCP in a second, all callers together.
     pub requests_per_second: u32,
     /// Wrong tokens and cookies in a minute, all callers together, before callers have to wait.
@@ -123,6 +125,7 @@ impl Default for Limits {
             spool_max_bytes: 1024 * 1024 * 1024,
             shim_ownerless_max_ms: 6 * 60 * 60 * 1000,
             daemon_idle_ms: 10 * 60 * 1000,
+            idempotency_hours: 24,
             requests_per_second: 500,
             failed_logins_per_minute: 30,
             access_link_minutes: 5,

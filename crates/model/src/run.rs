@@ -235,6 +235,11 @@ pub enum OutcomeReason {
         /// Who asked.
         by: String,
     },
+    /// Platform: its task was paused; it goes on in the same session.
+    Paused {
+        /// Who asked.
+        by: String,
+    },
     /// Platform: recovery could not prove what happened.
     Recovery {
         /// What is known.
@@ -299,6 +304,7 @@ impl OutcomeReason {
                 format!("the time limit `{limit}` of {} s was reached", limit_ms.saturating_add(999) / 1000)
             }
             Self::StopAsked { by } => format!("stopped by {by}"),
+            Self::Paused { by } => format!("paused by {by}"),
             Self::Recovery { message } | Self::Garbled { message } | Self::NotOffered { message } => {
                 message.clone()
             }

@@ -151,6 +151,8 @@ pub enum TaskReason {
     Capped,
     /// The waiting question reached its deadline.
     QuestionExpired,
+    /// A person opened it again and has yet to say what is to be done.
+    Reopened,
 }
 
 /// How one criterion is checked. Chosen by the person or configuration, never by the worker.

@@ -4,11 +4,14 @@
 //! with schema, role, method and path, command line verb. Front ends are
 //! generated from it or checked against it. Handlers live elsewhere.
 
+pub mod overview;
+pub mod phrases;
 pub mod policy;
 pub mod problem;
 pub mod registry;
 pub mod rooms;
 pub mod search;
+pub mod steering;
 pub mod tools;
 pub mod trees;
 pub mod types;

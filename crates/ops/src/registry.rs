@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{policy, rooms, search, tools, trees, types};
+use crate::{overview, policy, rooms, search, steering, tools, trees, types};
 
 /// HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Method {
     Get,
     /// Changes something.
     Post,
+    /// Changes the fields that are named.
+    Patch,
 }
 
 /// Who may call it. Until accounts exist every caller is an admin.
@@ -108,6 +110,52 @@ pub static OPERATIONS: &[Operation] = &[
         Post "/v1/tasks/{taskId}/unarchive", Some("task unarchive"), Body, types::ArchiveTaskInput => types::TaskView),
     operation!("task.delete", "Hide a task for good, or remove its content", Admin, true,
         Post "/v1/tasks/{taskId}/delete", Some("task delete"), Body, types::DeleteTaskInput => types::TaskView),
+    operation!("task.patch", "Change title, goal, criteria, priority, budget or agents of a task", Operator, false,
+        Patch "/v1/tasks/{taskId}", Some("task edit"), Body, steering::PatchTaskInput => types::TaskView),
+    operation!("task.pause", "Hold a task; its sessions are kept", Operator, false,
+        Post "/v1/tasks/{taskId}/pause", Some("task pause"), Body, steering::SteerInput => types::TaskView),
+    operation!("task.resume", "Let a paused task go on in the same sessions", Operator, false,
+        Post "/v1/tasks/{taskId}/resume", Some("task resume"), Body, steering::SteerInput => types::TaskView),
+    operation!("task.pauseAll", "Hold every task that has not ended", Operator, false,
+        Post "/v1/pause-all", Some("task pause --all"), Body, steering::SteerAllInput => steering::SteeredView),
+    operation!("task.resumeAll", "Let every paused task go on", Operator, false,
+        Post "/v1/resume-all", Some("task resume --all"), Body, steering::SteerAllInput => steering::SteeredView),
+    operation!("task.reopen", "Open a task again that has ended", Operator, false,
+        Post "/v1/tasks/{taskId}/reopen", Some("task reopen"), Body, steering::SteerInput => types::TaskView),
+    operation!("task.fork", "Make another task of one, and start its work", Operator, false,
+        Post "/v1/tasks/{taskId}/fork", Some("task fork"), Body, steering::ForkTaskInput => types::TaskView),
+    operation!("task.message", "Say something to whoever works on a task", Operator, false,
+        Post "/v1/tasks/{taskId}/messages", Some("task message"), Body, steering::MessageTaskInput => steering::MessagedView),
+    operation!("task.messages", "Read what was said about a task", Viewer, false,
+        Get "/v1/tasks/{taskId}/messages", Some("task messages"), Body, steering::TaskPartInput => types::MessagePage),
+    operation!("task.timeline", "Read what was said and done about a task", Viewer, false,
+        Get "/v1/tasks/{taskId}/timeline", Some("task timeline"), Body, steering::TaskPartInput => steering::TimelinePage),
+    operation!("task.decisions", "Read who decided what about a task", Viewer, false,
+        Get "/v1/tasks/{taskId}/decisions", Some("task decisions"), Body, steering::TaskPartInput => steering::DecisionPage),
+    operation!("task.artifacts", "List what a task brought forth", Viewer, false,
+        Get "/v1/tasks/{taskId}/artifacts", Some("task artifacts"), Body, steering::TaskPartInput => steering::ArtifactPage),
+    operation!("task.retryTurn", "Give a session of a task one more turn, or a new session in its place", Operator, false,
+        Post "/v1/tasks/{taskId}/retry-turn", Some("task retry-turn"), Body, steering::RetryTurnInput => types::TaskView),
+    operation!("task.rerun", "Begin a task again from what was known at an event", Operator, false,
+        Post "/v1/tasks/{taskId}/rerun-from-event", Some("task rerun"), Body, steering::RerunTaskInput => types::TaskView),
+    operation!("task.restart", "Begin a task again in new sessions", Operator, false,
+        Post "/v1/tasks/{taskId}/restart", Some("task restart"), Body, steering::RestartTaskInput => types::TaskView),
+    operation!("task.restartWithPlan", "Begin a task again with a plan that was changed", Operator, false,
+        Post "/v1/tasks/{taskId}/restart-with-edited-plan", Some("task restart --plan"), Body, steering::RestartWithPlanInput => types::TaskView),
+    operation!("task.plans", "List the plans of a task", Viewer, false,
+        Get "/v1/tasks/{taskId}/plan-revisions", Some("task plan list"), Body, steering::TaskPartInput => steering::PlanPage),
+    operation!("task.revisePlan", "Give a task a newer plan", Operator, false,
+        Post "/v1/tasks/{taskId}/plan-revisions", Some("task plan set"), Body, steering::RevisePlanInput => rallypoint_model::steering::PlanRevision),
+    operation!("task.validate", "Say by name whether a result holds", Operator, false,
+        Post "/v1/tasks/{taskId}/validate", Some("task validate"), Body, steering::ValidateTaskInput => types::TaskView),
+    operation!("task.check", "Run the checks of a result once more", Operator, false,
+        Post "/v1/tasks/{taskId}/auto-validate", Some("task check"), Body, steering::CheckTaskInput => types::TaskView),
+    operation!("status.get", "Add up all tasks by where they stand", Viewer, false,
+        Get "/v1/status", Some("task status"), Body, types::Empty => steering::StatusView),
+    operation!("operation.list", "List every operation there is, for menus and palettes", Viewer, false,
+        Get "/v1/operations", Some("operations"), Body, types::Empty => overview::OperationList),
+    operation!("capacity.get", "Show the slots and who waits for one", Viewer, false,
+        Get "/v1/capacity", Some("task queue"), Body, types::Empty => steering::CapacityView),
     operation!("session.transcript", "Say where a session's transcript is", Viewer, false,
         Get "/v1/sessions/{sessionId}/transcript", Some("task transcript"), Body, types::SessionRef => types::TranscriptView),
     operation!("session.spawn", "Start one more sub-agent for a task, or for one of its sub-agents", Operator, false,

@@ -18,6 +18,7 @@ use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::Deletion;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{GenerationStatus, SessionStatus};
+use rallypoint_model::steering::{ForkSource, PlanRevision};
 use rallypoint_model::task::{AgentRequest, Criterion, Evidence, TaskReason, TaskStatus, Verdict};
 use rallypoint_model::time::Timestamp;
 use rallypoint_model::tool_call::ToolsStatus;
@@ -25,6 +26,7 @@ use rallypoint_model::usage::{ContextFill, Measured, TokenCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::steering::PauseView;
 use crate::trees::StopView;
 
 pub use configure::{AttachmentInput, ConfigureInput};
@@ -214,6 +216,21 @@ pub struct ListTasksInput {
     /// Archived ones too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub include_archived: bool,
+    /// Only those in whose title, goal, criteria or names and kinds of agents this text is, whatever its letters' case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// Only those that this room asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<RoomId>,
+    /// Only those of this band.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Only those that are paused, or only those that are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// Only forks of this task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<TaskId>,
     /// Rows at most; 100 when absent, 500 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -238,6 +255,15 @@ pub struct TaskSummary {
     pub room_id: RoomId,
     /// Sub-agents.
     pub sessions: u32,
+    /// Its band in the queue for a slot.
+    #[serde(default)]
+    pub priority: Priority,
+    /// That it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<PauseView>,
+    /// The task that it is a fork of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<TaskId>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When something last happened.
@@ -279,6 +305,12 @@ pub struct SessionView {
     pub status: SessionStatus,
     /// Its process, when it has one.
     pub generation: Option<GenerationView>,
+    /// What it was first asked to do, as one text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub goal_prompt: String,
+    /// Corrective and continuing prompts that it got.
+    #[serde(default)]
+    pub retry_count: u32,
     /// Boundary events that reached the room.
     pub round_trips: u32,
     /// Tool at work, when one is.
@@ -371,6 +403,9 @@ pub struct TaskView {
     pub reason: Option<TaskReason>,
     /// The room that asked.
     pub room_id: RoomId,
+    /// The world's main room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_room_id: Option<RoomId>,
     /// Work folder.
     pub cwd: String,
     /// What must hold.
@@ -383,6 +418,27 @@ pub struct TaskView {
     pub rounds: u32,
     /// Corrective prompts sent so far.
     pub corrective_rounds: u32,
+    /// Corrective prompts at most.
+    #[serde(default)]
+    pub corrective_limit: u32,
+    /// Continuing prompts in a row at most, after which a person is asked.
+    #[serde(default)]
+    pub resume_limit: u32,
+    /// That it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<PauseView>,
+    /// What it waits for, in words, while it is blocked or waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_reason: Option<String>,
+    /// Last words of the run that completed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_summary: Option<String>,
+    /// The plan that is followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanRevision>,
+    /// The task that it is a fork of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkSource>,
     /// Sub-agents.
     pub sessions: Vec<SessionView>,
     /// Why it got its agent, when nobody named one.
@@ -453,6 +509,12 @@ pub struct ListQuestionsInput {
     /// Only of this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
+    /// Rows at most; 100 when absent, 500 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 /// Questions.
@@ -461,6 +523,9 @@ pub struct ListQuestionsInput {
 pub struct QuestionList {
     /// The open ones, oldest first.
     pub items: Vec<QuestionView>,
+    /// Where the next page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 /// Answer a question.

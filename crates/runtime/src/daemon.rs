@@ -28,6 +28,7 @@ use crate::funnel::SharedRedactor;
 use crate::journal_reader::Readers;
 use crate::launches::Environments;
 use crate::preflight::Versions;
+use crate::requests::KeyedRequest;
 use crate::retention::exporter::Exporting;
 use crate::retention::sweeper::{Sweeping, sweep_on};
 use crate::session_tokens::SessionTokens;
@@ -106,10 +107,31 @@ pub enum Followed {
     },
 }
 
-/// What handlers need.
+/// What handlers need: the decider, as the request has it that is carried out, and what all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) decider: Decider,
+    common: Arc<Common>,
+}
+
+impl Shared {
+    /// The same for one request that came with a key.
+    pub(crate) fn under(&self, request: Arc<KeyedRequest>) -> Self {
+        Self { decider: self.decider.under(request), common: Arc::clone(&self.common) }
+    }
+}
+
+impl std::ops::Deref for Shared {
+    type Target = Common;
+
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Common {
     pub(crate) readers: Readers,
     pub(crate) config: Arc<Config>,
     pub(crate) folders: Folders,
@@ -177,8 +199,7 @@ impl Daemon {
         };
         let (decider, thread) = Decider::start(parts).map_err(|error| open_error(&folder, error))?;
         let (stop, _) = watch::channel(false);
-        let shared = Arc::new(Shared {
-            decider: decider.clone(),
+        let common = Arc::new(Common {
             readers,
             config,
             folders: folders.clone(),
@@ -196,6 +217,7 @@ impl Daemon {
             followers,
             thread: Mutex::new(Some(thread)),
         });
+        let shared = Arc::new(Shared { decider: decider.clone(), common });
         let daemon = Self { shared };
         daemon.open_world().await?;
         let retention = Arc::new(daemon.shared.config.retention.clone());
@@ -268,6 +290,19 @@ impl Daemon {
     ) -> Result<Value, Problem> {
         *self.shared.last_call.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         crate::handlers::tools::call(&self.shared, holder, operation, input).await
+    }
+
+    /// The same under a key of this caller: the same key and input are carried out once and answered alike, over any
+    /// crash; the same key with another input is refused with `key_reused`.
+    pub async fn call_once(
+        &self,
+        caller: &str,
+        key: &str,
+        operation: &str,
+        input: Value,
+    ) -> Result<Value, Problem> {
+        *self.shared.last_call.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        crate::requests::call_once(&self.shared, caller, key, operation, input).await
     }
 
     /// Events after `after` (from now on when absent) in order, each once, then live ones.

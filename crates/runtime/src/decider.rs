@@ -21,6 +21,7 @@ use rallypoint_model::event::EventRecord;
 use rallypoint_model::limits::Limits;
 use rallypoint_model::money::PriceTable;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
+use rallypoint_model::request::RequestRow;
 use rallypoint_model::routing::RouterSwitch;
 use rallypoint_process::fault_point::pass;
 use rallypoint_store::{JournalStore, StoreError};
@@ -28,6 +29,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::faults::Faults;
 use crate::funnel::SharedRedactor;
+use crate::requests::{DecisionKey, KeyedRequest, decided, oldest, row_of};
 use clock_watch::{Sleep, step};
 
 use crate::sources::{SystemClock, SystemIds, clock_anchor};
@@ -47,7 +49,8 @@ type Answer = Result<Outcome, Refusal>;
 type Look = Box<dyn FnOnce(&State) + Send>;
 
 enum Job {
-    Decide(Box<Command>, oneshot::Sender<Answer>),
+    Decide(Box<Pending>),
+    Keep(RequestRow, oneshot::Sender<Result<(), Refusal>>),
     Look(Look),
     Close,
 }
@@ -56,6 +59,8 @@ enum Job {
 #[derive(Clone, Debug)]
 pub(crate) struct Decider {
     jobs: SyncSender<Job>,
+    /// The request whose decisions are asked for, when it came with a key.
+    request: Option<Arc<KeyedRequest>>,
 }
 
 impl std::fmt::Debug for Job {
@@ -108,19 +113,31 @@ impl Decider {
                 let stepped_ms = worker.shift_clocks(0);
                 worker.resume_clocks(stepped_ms);
                 // What follows from the loaded state by itself, such as doubts about what was offered to channels.
-                let (sender, _unheard) = oneshot::channel();
-                worker.batch(vec![(Command::Tick, sender)]);
+                worker.batch(vec![Pending::own(Command::Tick)]);
                 worker.announce_all();
                 worker.run(&queue);
             })
             .map_err(|source| StoreError::Folder { folder: std::path::PathBuf::new(), source })?;
-        Ok((Self { jobs }, thread))
+        Ok((Self { jobs, request: None }, thread))
     }
 
     /// Has a command decided. The answer comes after its commit.
     pub(crate) async fn decide(&self, command: Command) -> Answer {
         let (sender, answer) = oneshot::channel();
-        self.push(Job::Decide(Box::new(command), sender))?;
+        let asked = self.request.as_ref().map(|request| request.next());
+        self.push(Job::Decide(Box::new(Pending { command, asked, sender })))?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    /// The same decider for one request that came with a key.
+    pub(crate) fn under(&self, request: Arc<KeyedRequest>) -> Self {
+        Self { jobs: self.jobs.clone(), request: Some(request) }
+    }
+
+    /// Keeps the answer of a request.
+    pub(crate) async fn keep(&self, row: RequestRow) -> Result<(), Refusal> {
+        let (sender, answer) = oneshot::channel();
+        self.push(Job::Keep(row, sender))?;
         answer.await.map_err(|_| closed())?
     }
 
@@ -174,7 +191,20 @@ struct Worker {
     full: bool,
 }
 
-type Pending = (Command, oneshot::Sender<Answer>);
+struct Pending {
+    command: Command,
+    /// Which decision of a request it is, when that came with a key.
+    asked: Option<DecisionKey>,
+    sender: oneshot::Sender<Answer>,
+}
+
+impl Pending {
+    /// A command of our own, whose answer nobody waits for.
+    fn own(command: Command) -> Self {
+        let (sender, _unheard) = oneshot::channel();
+        Self { command, asked: None, sender }
+    }
+}
 
 impl Worker {
     fn run(&mut self, queue: &Receiver<Job>) {
@@ -191,11 +221,13 @@ impl Worker {
             let _moved = self.shift_clocks(overslept_ms);
             let mut batch: Vec<Pending> = Vec::new();
             let mut looks: Vec<Look> = Vec::new();
+            let mut kept = Vec::new();
             let mut close = false;
             let mut next = first;
             while let Some(job) = next {
                 match job {
-                    Job::Decide(command, sender) => batch.push((*command, sender)),
+                    Job::Decide(pending) => batch.push(*pending),
+                    Job::Keep(row, sender) => kept.push((row, sender)),
                     Job::Look(look) => looks.push(look),
                     Job::Close => close = true,
                 }
@@ -205,6 +237,7 @@ impl Worker {
                 next = queue.try_recv().ok();
             }
             self.batch(batch);
+            self.keep(kept);
             self.tick_if_due();
             self.note_alive();
             for look in looks {
@@ -236,8 +269,7 @@ impl Worker {
             }
         };
         if away_ms > 0 {
-            let (sender, _unheard) = oneshot::channel();
-            self.batch(vec![(Command::ResumeClocks { away_ms }, sender)]);
+            self.batch(vec![Pending::own(Command::ResumeClocks { away_ms })]);
         }
         self.note_alive();
     }
@@ -257,8 +289,7 @@ impl Worker {
                 "the clock was set, or nothing ran for a while; clocks of open work are moved"
             );
         }
-        let (sender, _unheard) = oneshot::channel();
-        self.batch(vec![(Command::ShiftClocks { by_ms, anchor: shift.anchor }, sender)]);
+        self.batch(vec![Pending::own(Command::ShiftClocks { by_ms, anchor: shift.anchor })]);
         // What was noted of a living daemon was of the clock before.
         self.last_note = None;
         by_ms
@@ -272,6 +303,10 @@ impl Worker {
         if let Err(error) = self.parts.store.note_alive(SystemClock.now()) {
             tracing::warn!(%error, "that a daemon is up can't be noted");
         }
+        let oldest = oldest(&self.parts.limits, SystemClock.now());
+        if let Err(error) = self.parts.store.forget_requests(oldest) {
+            tracing::warn!(%error, "requests whose time is over can't be forgotten");
+        }
     }
 
     fn tick_if_due(&mut self) {
@@ -279,8 +314,25 @@ impl Worker {
         let rested = self.last_tick.is_none_or(|last| last.elapsed() >= TICK_FLOOR);
         if due && rested {
             self.last_tick = Some(Instant::now());
-            let (sender, _unheard) = oneshot::channel();
-            self.batch(vec![(Command::Tick, sender)]);
+            self.batch(vec![Pending::own(Command::Tick)]);
+        }
+    }
+
+    /// Keeps answers of requests, in one transaction.
+    fn keep(&mut self, kept: Vec<(RequestRow, oneshot::Sender<Result<(), Refusal>>)>) {
+        if kept.is_empty() {
+            return;
+        }
+        let (requests, senders): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
+        let done = match self.commit(Changes { requests, ..Changes::default() }) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.reload(&error);
+                Err(store_refusal(&error))
+            }
+        };
+        for sender in senders {
+            let _gone = sender.send(done.clone());
         }
     }
 
@@ -290,14 +342,14 @@ impl Worker {
             return;
         }
         pass("decider:begin");
-        let (answers, changes) = self.decide_all(batch.iter().map(|(command, _)| command));
+        let (answers, changes) = self.decide_all(&batch);
         if self.parts.faults.ack_before_commit && !changes.is_empty() {
             self.tell_then_commit(batch, answers, changes);
             return;
         }
         match self.commit(changes) {
             Ok(()) => {
-                for ((_, sender), answer) in batch.into_iter().zip(answers) {
+                for (Pending { sender, .. }, answer) in batch.into_iter().zip(answers) {
                     // The caller may have gone away; what is committed stays.
                     let _gone = sender.send(answer);
                 }
@@ -305,7 +357,7 @@ impl Worker {
             Err(error) => {
                 self.reload(&error);
                 if batch.len() == 1 {
-                    for (_, sender) in batch {
+                    for Pending { sender, .. } in batch {
                         let _gone = sender.send(Err(store_refusal(&error)));
                     }
                 } else {
@@ -317,13 +369,23 @@ impl Worker {
         }
     }
 
-    fn decide_all<'a>(&mut self, commands: impl Iterator<Item = &'a Command>) -> (Vec<Answer>, Changes) {
+    fn decide_all(&mut self, batch: &[Pending]) -> (Vec<Answer>, Changes) {
         let mut changes = Changes::default();
         let mut ids = SystemIds;
-        let answers: Vec<Answer> = commands
-            .map(|command| {
+        let answers: Vec<Answer> = batch
+            .iter()
+            .map(|Pending { command, asked, .. }| {
+                let now = SystemClock.now();
+                if let Some(asked) = asked {
+                    let oldest = oldest(&self.parts.limits, now);
+                    match decided(&*self.parts.store, &changes, asked, oldest) {
+                        Ok(None) => {}
+                        Ok(Some(answer)) => return answer,
+                        Err(refusal) => return Err(refusal),
+                    }
+                }
                 let mut context = Context {
-                    now: SystemClock.now(),
+                    now,
                     ids: &mut ids,
                     limits: &self.parts.limits,
                     prices: &self.parts.prices,
@@ -331,7 +393,9 @@ impl Worker {
                     unique_keys: self.parts.faults.unique_keys(),
                     router: self.parts.router,
                 };
-                decide(&mut self.state, command, &mut context, &mut changes)
+                let answer = decide(&mut self.state, command, &mut context, &mut changes);
+                changes.requests.extend(asked.as_ref().and_then(|asked| row_of(asked, &answer, now)));
+                answer
             })
             .collect();
         (answers, changes)

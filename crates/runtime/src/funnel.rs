@@ -119,7 +119,7 @@ impl Funnel for SharedRedactor {
     }
 }
 
-fn clean_value(value: &mut Value, redactor: &Redactor) {
+pub(crate) fn clean_value(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => {
             if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {

@@ -3,10 +3,15 @@
 mod agents;
 mod attachments;
 mod create_task;
+mod fork;
+mod history;
+mod lists;
+mod overview;
 mod policy;
 mod retention;
 mod rooms;
 mod search;
+mod steering;
 pub(crate) mod tools;
 mod trees;
 
@@ -21,9 +26,8 @@ use rallypoint_model::session::GenerationStatus;
 use rallypoint_ops::Problem;
 use rallypoint_ops::rooms::{DeliveryRef, RoomRef};
 use rallypoint_ops::types::{
-    AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput, ListQuestionsInput,
-    ListTasksInput, OverrideTaskInput, QuestionList, ResultView, RetryTaskInput, RoomList, RunRef, SendInput,
-    StopTaskInput, TaskPage, TaskRef, TaskView, UsageInput,
+    AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput, OverrideTaskInput, ResultView,
+    RetryTaskInput, RoomList, RunRef, SendInput, StopTaskInput, TaskRef, TaskView, UsageInput,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;
@@ -46,7 +50,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             answer(Empty {})
         }
         "task.create" => answer(create_task::create(shared, read(input)?).await?),
-        "task.list" => answer(task_list(shared, read(input)?).await?),
+        "task.list" => answer(lists::tasks(shared, read(input)?).await?),
         "task.get" => answer(task_of(shared, read::<TaskRef>(input)?.task_id).await?),
         "task.stop" => {
             let input: StopTaskInput = read(input)?;
@@ -77,6 +81,29 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "task.archive" => answer(retention::archive(shared, read(input)?).await?),
         "task.unarchive" => answer(retention::unarchive(shared, read(input)?).await?),
         "task.delete" => answer(retention::delete(shared, read(input)?).await?),
+        "task.patch" => answer(steering::patch(shared, read(input)?).await?),
+        "task.pause" => answer(steering::pause(shared, read(input)?).await?),
+        "task.resume" => answer(steering::resume(shared, read(input)?).await?),
+        "task.pauseAll" => answer(steering::pause_all(shared, read(input)?).await?),
+        "task.resumeAll" => answer(steering::resume_all(shared, read(input)?).await?),
+        "task.reopen" => answer(steering::reopen(shared, read(input)?).await?),
+        "task.fork" => answer(fork::fork(shared, read(input)?).await?),
+        "task.message" => answer(steering::message(shared, read(input)?).await?),
+        "task.messages" => answer(history::messages(shared, read(input)?).await?),
+        "task.timeline" => answer(history::timeline(shared, read(input)?).await?),
+        "task.decisions" => answer(history::decisions(shared, read(input)?).await?),
+        "task.artifacts" => answer(history::artifacts(shared, read(input)?).await?),
+        "task.plans" => answer(history::plans(shared, read(input)?).await?),
+        "task.revisePlan" => answer(steering::revise_plan(shared, read(input)?).await?),
+        "task.retryTurn" => answer(steering::retry_turn(shared, read(input)?).await?),
+        "task.restart" => answer(steering::restart(shared, read(input)?).await?),
+        "task.restartWithPlan" => answer(steering::restart_with_plan(shared, read(input)?).await?),
+        "task.rerun" => answer(steering::rerun(shared, read(input)?).await?),
+        "task.validate" => answer(steering::validate(shared, read(input)?).await?),
+        "task.check" => answer(steering::check(shared, read(input)?).await?),
+        "status.get" => answer(overview::status(shared).await?),
+        "operation.list" => answer(rallypoint_ops::overview::operations()),
+        "capacity.get" => answer(overview::capacity(shared).await?),
         "session.transcript" => answer(retention::transcript(shared, &read(input)?).await?),
         "session.spawn" => answer(trees::spawn(shared, read(input)?).await?),
         "session.wait" => answer(trees::wait(shared, read(input)?).await?),
@@ -99,11 +126,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             shared.decider.decide(command).await?;
             answer(Empty {})
         }
-        "question.list" => {
-            let input: ListQuestionsInput = read(input)?;
-            let items = shared.decider.look(move |state| views::open_questions(state, input.task_id)).await?;
-            answer(QuestionList { items })
-        }
+        "question.list" => answer(lists::questions(shared, read(input)?).await?),
         "question.answer" => {
             let input: AnswerInput = read(input)?;
             let command = Command::AnswerQuestion {
@@ -224,34 +247,6 @@ fn counts(state: &State) -> (u32, u32, u32, u32) {
         number(live),
         number(unclean),
     )
-}
-
-async fn task_list(shared: &Shared, input: ListTasksInput) -> Result<TaskPage, Problem> {
-    let limit = input.limit.unwrap_or(PAGE).clamp(1, PAGE_MAX) as usize;
-    let offset: usize = match input.cursor.as_deref() {
-        None => 0,
-        Some(text) => {
-            text.parse().map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a task list")))?
-        }
-    };
-    let (status, archived) = (input.status, input.include_archived);
-    let page = shared
-        .decider
-        .look(move |state| {
-            let mut tasks: Vec<_> = state
-                .tasks
-                .values()
-                .filter(|task| status.is_none_or(|status| task.status == status))
-                .filter(|task| task.deleted.is_none() && (archived || task.archived_at.is_none()))
-                .collect();
-            tasks.sort_by_key(|task| std::cmp::Reverse((task.updated_at, task.id)));
-            let more = tasks.len() > offset.saturating_add(limit);
-            let items: Vec<_> = tasks.into_iter().skip(offset).take(limit).map(views::task_summary).collect();
-            let next_cursor = more.then(|| offset.saturating_add(items.len()).to_string());
-            TaskPage { items, next_cursor }
-        })
-        .await?;
-    Ok(page)
 }
 
 async fn event_list(shared: &Shared, input: EventsInput) -> Result<EventPage, Problem> {

@@ -23,6 +23,7 @@ mod journal_reader;
 mod launches;
 mod preflight;
 mod prices;
+mod requests;
 mod resend;
 mod retention;
 mod session_tokens;

@@ -464,11 +464,11 @@ mod tests {
                     shown.push_str(&redactor.redact(&text));
                     assert_eq!(last, report.cursor.frames, "text and cursor end with one frame");
                 }
-                let used = report.items.iter().filter_map(|item| match item {
+                let mut used = report.items.iter().filter_map(|item| match item {
                     AgentItem::TokensUsed { frame, .. } => Some(*frame),
                     _ => None,
                 });
-                assert_eq!(used.last(), Some(report.cursor.frames), "{report:?}");
+                assert_eq!(used.next_back(), Some(report.cursor.frames), "{report:?}");
             }
         }
         assert_eq!(shown, "it is [redacted:TOKEN] ok");

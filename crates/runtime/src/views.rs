@@ -7,9 +7,13 @@ use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_e
 use rallypoint_model::command::AgentChoice;
 use rallypoint_model::ids::{RunId, TaskId};
 use rallypoint_model::limits::Limits;
+use rallypoint_model::question::QuestionKind;
+use rallypoint_model::run::RunPurpose;
 use rallypoint_model::session::SessionKind;
+use rallypoint_model::task::TaskStatus;
 use rallypoint_model::tool_call::ToolsStatus;
 use rallypoint_model::usage::{Measured, TokenCounts};
+use rallypoint_ops::steering::PauseView;
 use rallypoint_ops::types::{
     GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView, UsageTotals,
 };
@@ -29,12 +33,24 @@ pub(crate) fn task_view(state: &State, task_id: TaskId, limits: &Limits) -> Opti
         status: task.status,
         reason: task.reason,
         room_id: task.origin_room_id,
+        main_room_id: state.world.as_ref().map(|world| world.main_room_id),
         cwd: task.cwd.clone(),
         criteria: task.criteria.clone(),
         evidence: task.evidence.clone(),
         verdict: task.verdict,
         rounds: task.rounds,
         corrective_rounds: task.corrective_rounds,
+        corrective_limit: task.corrective_limit,
+        resume_limit: limits.crash_budget,
+        paused: pause_view(task),
+        blocked_reason: blocked_reason(state, task),
+        completion_summary: task
+            .last_completed_run
+            .and_then(|id| state.runs.get(&id))
+            .map(|run| run.summary.clone())
+            .filter(|summary| !summary.is_empty()),
+        plan: task.plan().cloned(),
+        forked_from: task.forked_from,
         sessions: task
             .sessions
             .iter()
@@ -79,6 +95,9 @@ pub(crate) fn task_summary(task: &Task) -> TaskSummary {
         reason: task.reason,
         room_id: task.origin_room_id,
         sessions: u32::try_from(task.sessions.len()).unwrap_or(u32::MAX),
+        priority: task.priority,
+        paused: pause_view(task),
+        parent_task_id: task.forked_from.map(|source| source.task_id),
         created_at: task.created_at,
         updated_at: task.updated_at,
         archived_at: task.archived_at,
@@ -106,6 +125,8 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
             .generation_id
             .and_then(|id| state.generations.get(&id))
             .map(|it| generation_view(it, session)),
+        goal_prompt: goal_prompt(&runs),
+        retry_count: u32::try_from(runs.iter().filter(|run| is_retry(run)).count()).unwrap_or(u32::MAX),
         round_trips: session.round_trips,
         active_tool: active_tool(state, session),
         usage: session_usage(state, &used, &runs),
@@ -115,6 +136,36 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         offer: session.offer.clone(),
         wanted: launch.map(|launch| launch.wanted.clone()).unwrap_or_default(),
         native_agents: session.native_agents.clone(),
+    }
+}
+
+fn pause_view(task: &Task) -> Option<PauseView> {
+    task.pause.as_ref().map(|pause| PauseView { by: pause.by.clone(), at: pause.at })
+}
+
+/// What is asked, or else the last words to whoever made the task.
+fn blocked_reason(state: &State, task: &Task) -> Option<String> {
+    if !matches!(task.status, TaskStatus::Blocked | TaskStatus::WaitingOnUser) {
+        return None;
+    }
+    let asked = state.open_questions(task.id).next().map(|question| match &question.question {
+        QuestionKind::Approval { title, .. } => title.clone(),
+        QuestionKind::Ask { text, .. } | QuestionKind::Acceptance { text } => text.clone(),
+    });
+    asked.or_else(|| task.last_reply.clone())
+}
+
+fn goal_prompt(runs: &[&Run]) -> String {
+    let goal = runs.iter().find(|run| run.purpose == RunPurpose::Goal);
+    let texts: Vec<&str> =
+        goal.map(|run| run.blocks.iter().map(|block| block.text.as_str()).collect()).unwrap_or_default();
+    texts.join("\n\n")
+}
+
+fn is_retry(run: &Run) -> bool {
+    match run.purpose {
+        RunPurpose::Corrective | RunPurpose::Continuing => true,
+        RunPurpose::Goal | RunPurpose::FollowUp | RunPurpose::Turn => false,
     }
 }
 

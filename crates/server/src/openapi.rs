@@ -16,6 +16,7 @@ pub fn document() -> Value {
         let method = match operation.method {
             Method::Get => "get",
             Method::Post => "post",
+            Method::Patch => "patch",
         };
         let described = describe(operation, &mut generator, &problem);
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -45,6 +46,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
     let mut described = json!({
         "operationId": operation.name,
         "summary": operation.summary,
+        "x-role": operation.role.as_str(),
         "responses": {
             "200": { "description": "Done", "content": content(operation.delivery, output) },
             "default": {
@@ -62,8 +64,8 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
                 .iter()
                 .map(|(name, schema)| parameter("query", name, schema, is_required(&input, name))),
         ),
-        Method::Post if other_fields.is_empty() => {}
-        Method::Post => {
+        Method::Post | Method::Patch if other_fields.is_empty() => {}
+        Method::Post | Method::Patch => {
             let body = body_schema(&input, other_fields);
             let required = body.get("required").is_some();
             fields.insert(
@@ -71,6 +73,15 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
                 json!({ "required": required, "content": { "application/json": { "schema": body } } }),
             );
         }
+    }
+    if operation.method != Method::Get {
+        parameters.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "The same key and input are carried out once and answered alike; another input under it is refused with `key_reused`.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+        }));
     }
     if !parameters.is_empty() {
         fields.insert("parameters".to_owned(), Value::Array(parameters));
@@ -148,6 +159,22 @@ mod tests {
             let pointer = reference.split('"').next().unwrap();
             assert!(document.pointer(pointer).is_some(), "{pointer}");
         }
+    }
+
+    /// Whoever builds on it sees in its changes what changes for them. `RALLY_WRITE_OPENAPI=1` writes it anew.
+    #[test]
+    fn the_description_that_is_checked_in_is_the_one_that_is_served() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let served = format!("{}\n", serde_json::to_string_pretty(&document()).unwrap());
+        if std::env::var_os("RALLY_WRITE_OPENAPI").is_some() {
+            std::fs::write(path, &served).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(path).unwrap();
+        let differs = checked_in.lines().zip(served.lines()).find(|(known, now)| known != now);
+        assert!(
+            checked_in == served,
+            "`docs/openapi.json` is not what is served ({differs:?}); run this test with `RALLY_WRITE_OPENAPI=1`"
+        );
     }
 
     #[test]

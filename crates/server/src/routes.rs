@@ -23,6 +23,12 @@ use crate::{entrance, events, health, input, openapi, session};
 /// Largest body of a call. Long texts belong into files of the work folder.
 pub(crate) const BODY_MAX_BYTES: usize = 1024 * 1024;
 
+/// Header under whose value a mutation is carried out once.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Who calls: whoever owns the data folder, by any door. Keys of other callers are apart from theirs.
+const OWNER: &str = "owner";
+
 /// What every route needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Served {
@@ -44,6 +50,7 @@ pub(crate) fn router(served: &Served) -> Router {
         let filter = match operation.method {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
+            Method::Patch => MethodFilter::PATCH,
         };
         let handler = move |request: Request| answer(served.clone(), operation, request);
         router = router.route(operation.path, on(filter, handler));
@@ -85,7 +92,18 @@ async fn called(served: Served, operation: &Operation, request: Request) -> Resu
         (Delivery::Body, "access.link") => {
             Ok(Json(AccessLink { url: served.doors.link().await? }).into_response())
         }
-        (Delivery::Body, name) => Ok(Json(served.daemon.call(name, input).await?).into_response()),
+        (Delivery::Body, name) => {
+            let key = headers.get(IDEMPOTENCY_KEY).filter(|_| operation.method != Method::Get);
+            let answer = match key {
+                None => served.daemon.call(name, input).await?,
+                Some(key) => {
+                    // What is no text is no key either, and refused as such.
+                    let key = key.to_str().unwrap_or_default();
+                    served.daemon.call_once(OWNER, key, name, input).await?
+                }
+            };
+            Ok(Json(answer).into_response())
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whole requests over the wire, as a foreign program would send them.
 
 mod access;
+mod idempotency;
 
 use std::path::Path;
 
@@ -33,7 +34,10 @@ async fn daemon_in(folder: &Path) -> Daemon {
 }
 
 async fn served() -> Served {
-    let folder = tempfile::tempdir().unwrap();
+    served_in(tempfile::tempdir().unwrap()).await
+}
+
+async fn served_in(folder: tempfile::TempDir) -> Served {
     let daemon = daemon_in(folder.path()).await;
     let options = ServeOptions { data_folder: folder.path().to_owned(), listen: None };
     let ended = tokio::spawn(serve(daemon.clone(), options));
@@ -51,16 +55,25 @@ impl Served {
     }
 
     async fn send(&self, method: HttpMethod, path: &str, body: Vec<u8>) -> Response<Bytes> {
+        self.send_with(method, path, body, None).await
+    }
+
+    async fn send_with(
+        &self,
+        method: HttpMethod,
+        path: &str,
+        body: Vec<u8>,
+        key: Option<&str>,
+    ) -> Response<Bytes> {
         let stream = UnixStream::connect(self.socket()).await.unwrap();
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "localhost")
-            .body(Full::new(Bytes::from(body)))
-            .unwrap();
+        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
         let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }
@@ -70,10 +83,11 @@ impl Served {
         (response.status().as_u16(), serde_json::from_slice(response.body()).unwrap())
     }
 
-    async fn stopped(self) {
+    async fn stopped(self) -> tempfile::TempDir {
         self.daemon.request_stop();
         self.ended.await.unwrap().unwrap();
         assert!(!self.folder.path().join(SOCKET_NAME).exists());
+        self.folder
     }
 }
 
@@ -87,6 +101,7 @@ async fn every_operation_has_its_route() {
         let method = match operation.method {
             Method::Get => HttpMethod::GET,
             Method::Post => HttpMethod::POST,
+            Method::Patch => HttpMethod::PATCH,
         };
         // No id is valid, so that what is asked for does not happen; a refusal by the route itself says `there is nothing`.
         let path = operation.path.replace(['{', '}'], "");

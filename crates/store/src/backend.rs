@@ -13,6 +13,7 @@ use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
 use rallypoint_model::ids::{RoomId, SessionId, TaskId};
 use rallypoint_model::message::Message;
+use rallypoint_model::request::RequestRow;
 use rallypoint_model::time::Timestamp;
 
 use crate::query::EventFilter;
@@ -49,6 +50,12 @@ pub trait JournalStore: Debug + Send {
     /// When a daemon was last known to be up; nothing on a new store.
     fn last_alive(&self) -> Result<Option<Timestamp>, StoreError>;
 
+    /// What is kept under a request's key, whatever its age.
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError>;
+
+    /// Forgets requests that were decided before this time.
+    fn forget_requests(&self, before: Timestamp) -> Result<(), StoreError>;
+
     /// Takes nothing that needs more room, as on a full disk, or takes it again. For tests.
     #[doc(hidden)]
     fn make_full(&self, full: bool) -> Result<(), StoreError>;
@@ -66,6 +73,15 @@ pub trait JournalStore: Debug + Send {
 pub trait JournalReader: Debug + Send {
     /// Events after a number, oldest first, at most this many.
     fn events(&self, filter: EventFilter, after: i64, limit: u32) -> Result<Vec<EventRecord>, StoreError>;
+
+    /// Events of a task of these kinds before a number, newest first, at most this many.
+    fn task_events_back(
+        &self,
+        task_id: TaskId,
+        kinds: &[&str],
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<EventRecord>, StoreError>;
 
     /// Events of a session after a number, oldest first, at most this many.
     fn session_events(
@@ -101,6 +117,9 @@ pub trait JournalReader: Debug + Send {
 
     /// The stored projections by table and id, as text, for comparing them with a rebuild.
     fn projections(&self) -> Result<BTreeMap<String, String>, StoreError>;
+
+    /// What is kept under a request's key, whatever its age.
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError>;
 
     /// What the store says of the data folder.
     fn holdings(&self) -> Result<Holdings, StoreError>;
@@ -139,6 +158,14 @@ impl JournalStore for Store {
         Self::last_alive(self)
     }
 
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError> {
+        Self::request(self, key, part)
+    }
+
+    fn forget_requests(&self, before: Timestamp) -> Result<(), StoreError> {
+        Self::forget_requests(self, before)
+    }
+
     fn make_full(&self, full: bool) -> Result<(), StoreError> {
         let pages = if full { Some(self.pages()?) } else { None };
         self.limit_pages(pages)
@@ -153,6 +180,16 @@ impl JournalStore for Store {
 impl JournalReader for Reader {
     fn events(&self, filter: EventFilter, after: i64, limit: u32) -> Result<Vec<EventRecord>, StoreError> {
         Self::events(self, filter, after, limit)
+    }
+
+    fn task_events_back(
+        &self,
+        task_id: TaskId,
+        kinds: &[&str],
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        Self::task_events_back(self, task_id, kinds, before, limit)
     }
 
     fn session_events(
@@ -194,6 +231,10 @@ impl JournalReader for Reader {
 
     fn projections(&self) -> Result<BTreeMap<String, String>, StoreError> {
         Self::projections(self)
+    }
+
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError> {
+        crate::requests::read(self.connection(), key, part)
     }
 
     fn holdings(&self) -> Result<Holdings, StoreError> {

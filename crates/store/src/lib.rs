@@ -11,6 +11,7 @@ pub mod folder;
 pub mod leftovers;
 mod purge;
 pub mod query;
+mod requests;
 pub mod schema;
 pub mod words;
 mod write;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
+use rallypoint_model::request::RequestRow;
 use rallypoint_model::time::Timestamp;
 use rusqlite::Connection;
 
@@ -122,6 +124,16 @@ impl Store {
     #[doc(hidden)]
     pub fn pages(&self) -> Result<u32, StoreError> {
         schema::pages(&self.connection)
+    }
+
+    /// What is kept under a request's key, whatever its age.
+    pub fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError> {
+        requests::read(&self.connection, key, part)
+    }
+
+    /// Forgets requests that were decided before this time.
+    pub fn forget_requests(&self, before: Timestamp) -> Result<(), StoreError> {
+        requests::forget(&self.connection, before)
     }
 
     /// Notes that a daemon is up now.

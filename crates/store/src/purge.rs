@@ -13,7 +13,7 @@ use rusqlite::{Connection, Transaction, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{StoreError, words};
+use crate::{StoreError, requests, words};
 
 /// Rows read before they are written anew.
 const PAGE: u32 = 500;
@@ -44,6 +44,7 @@ pub(crate) fn purge_task(
         scrub_rows(transaction, EVENTS_OF_AGGREGATE, &aggregate, scrub_event, UPDATE_EVENT)?;
     }
     scrub_rows(transaction, MESSAGES_OF_TASK, &id, |_, doc| scrub_message(doc), UPDATE_MESSAGE)?;
+    requests::purge_answers(transaction, task_id)?;
     transaction.execute(MARK_DUE, [])?;
     Ok(())
 }

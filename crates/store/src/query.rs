@@ -20,6 +20,12 @@ use crate::schema::open_reader;
 
 pub(crate) const EVENT_COLUMNS: &str = "seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data";
 
+/// Events of a task of these kinds, newest first.
+const TASK_EVENTS_BACK: &str =
+    "SELECT seq, at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id,
+    session_id, run_id, data FROM events
+    WHERE task_id = ?1 AND seq < ?2 AND kind IN (SELECT value FROM json_each(?3)) ORDER BY seq DESC LIMIT ?4";
+
 /// Reads beside the writer; sees whole transactions only.
 #[derive(Debug)]
 pub struct Reader {
@@ -69,6 +75,25 @@ impl Reader {
             if in_room {
                 events.push(event);
             }
+        }
+        Ok(events)
+    }
+
+    /// Events of a task of these kinds before a number, newest first.
+    pub fn task_events_back(
+        &self,
+        task_id: TaskId,
+        kinds: &[&str],
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        let mut statement = self.connection.prepare_cached(TASK_EVENTS_BACK)?;
+        let kinds = serde_json::json!(kinds).to_string();
+        let mut rows =
+            statement.query(params![task_id.to_string(), before.unwrap_or(i64::MAX), kinds, limit])?;
+        let mut events = Vec::new();
+        while let Some(row) = rows.next()? {
+            events.push(event_of_row(row)?);
         }
         Ok(events)
     }

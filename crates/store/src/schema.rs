@@ -10,13 +10,13 @@ use rusqlite::{Connection, OpenFlags};
 use crate::{StoreError, words};
 
 /// Version of the schema that this build writes.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 
 /// Fault switch: takes the unique index of the keys away.
 pub const DROP_UNIQUE_KEYS: &str = "DROP INDEX IF EXISTS keys_unique;";
 
 /// Migrations, one after another; the place in the list is the version it leads to.
-const MIGRATIONS: [&str; 4] = ["
+const MIGRATIONS: [&str; 5] = ["
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -72,6 +72,12 @@ CREATE TABLE deliveries (id TEXT PRIMARY KEY, room_id TEXT NOT NULL, status TEXT
 CREATE VIRTUAL TABLE words USING fts5(
     text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
+", "
+CREATE TABLE requests (
+    key TEXT NOT NULL, part INTEGER NOT NULL, digest TEXT NOT NULL, at INTEGER NOT NULL, doc TEXT NOT NULL,
+    PRIMARY KEY (key, part)
+) STRICT;
+CREATE INDEX requests_at ON requests (at);
 "];
 /// The version whose migration made the index of words, which is then made of the journal.
 const WORDS_VERSION: usize = 4;

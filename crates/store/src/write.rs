@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{StoreError, leftovers, purge, words};
+use crate::{StoreError, leftovers, purge, requests, words};
 
 const INSERT_EVENT: &str = "INSERT INTO events
     (at, aggregate, aggregate_id, version, kind, schema, cause, task_id, room_id, session_id, run_id, data)
@@ -90,6 +90,9 @@ pub(crate) fn commit(
     }
     for path in &changes.failed_deletes {
         leftovers::write_failed(&transaction, path, state)?;
+    }
+    for row in &changes.requests {
+        requests::write(&transaction, row)?;
     }
     transaction.commit()?;
     for (event, seq) in changes.events.iter_mut().zip(numbers) {
@@ -265,6 +268,10 @@ mod tests {
             leftovers::DELETE_FAILED,
             leftovers::SELECT_FAILED,
             leftovers::RESULTS_SIZE,
+            requests::UPSERT_REQUEST,
+            requests::SELECT_REQUEST,
+            requests::FORGET_REQUESTS,
+            requests::PURGE_ANSWERS,
         ] {
             assert!(connection.prepare(sql).is_ok(), "{sql}");
         }

@@ -155,6 +155,8 @@ impl Follower {
                 | Event::RunMoved { .. }
                 | Event::TaskVerified { .. }
                 | Event::TaskOverridden { .. }
+                | Event::TaskPaused(_)
+                | Event::TaskResumed(_)
                 | Event::GenerationCleaned { .. }
                 | Event::GenerationEnded { .. }
         ))

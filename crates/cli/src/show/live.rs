@@ -178,6 +178,12 @@ impl Bars {
             | Event::TreeStopRequested { .. }
             | Event::TreeStopped { .. }
             | Event::TaskOverridden { .. }
+            | Event::TaskPaused(_)
+            | Event::TaskResumed(_)
+            | Event::TaskReopened(_)
+            | Event::TaskPatched(_)
+            | Event::TaskPlanRevised(_)
+            | Event::TaskRestarted(_)
             | Event::TaskArchived { .. }
             | Event::TaskUnarchived { .. }
             | Event::TaskDeleted { .. }

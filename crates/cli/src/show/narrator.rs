@@ -183,6 +183,12 @@ impl Narrator {
                 let word = if *passed { "accepted" } else { "rejected" };
                 line("task", format!("{word} by {by}: {reason}"))
             }
+            Event::TaskPaused(paused) => line("task", format!("paused by {}", paused.by)),
+            Event::TaskResumed(resumed) => line("task", format!("resumed by {}", resumed.by)),
+            Event::TaskReopened(reopened) => line("task", format!("opened again by {}", reopened.by)),
+            Event::TaskPatched(patched) => line("task", format!("changed by {}", patched.by)),
+            Event::TaskPlanRevised(revised) => line("task", format!("has a plan by {}", revised.revision.by)),
+            Event::TaskRestarted(restarted) => line("task", format!("begun again by {}", restarted.by)),
             Event::TaskArchived { by, .. } => line("task", format!("archived by {by}")),
             Event::TaskUnarchived { by, .. } => line("task", format!("brought back by {by}")),
             Event::TaskDeleted { mode: DeleteMode::Preserve, by, .. } => {

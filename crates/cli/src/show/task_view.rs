@@ -31,6 +31,15 @@ pub(crate) fn lines(task: &TaskView) -> Vec<String> {
     if task.priority != Priority::Normal {
         lines.push(format!("priority  {}", task.priority.as_str()));
     }
+    if let Some(pause) = &task.paused {
+        lines.push(format!("paused    {}, by {}", time::day_and_clock(pause.at), brief(&pause.by, 60)));
+    }
+    if let Some(source) = &task.forked_from {
+        lines.push(format!("fork of   {}", source.task_id));
+    }
+    if let Some(plan) = &task.plan {
+        lines.push(format!("plan      {}, by {}", plan.id, brief(&plan.by, 60)));
+    }
     lines.extend(budget(&task.budget));
     if task.used.runs > 0 {
         lines.push(format!("used      {}", usage::tokens(&task.used)));

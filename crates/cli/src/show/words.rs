@@ -50,6 +50,7 @@ pub(crate) fn reason(reason: TaskReason) -> &'static str {
         TaskReason::Stopped => "stopped on request",
         TaskReason::Cut => "its work was cut",
         TaskReason::Capped => "a cap was reached",
+        TaskReason::Reopened => "opened again, nothing is asked of it yet",
         TaskReason::QuestionExpired => "nobody answered in time",
     }
 }

@@ -15,14 +15,21 @@ use crate::resolve;
 use crate::run::request::person;
 use crate::show::text::brief;
 
-pub(super) async fn archive(client: &Client, task: &str, output: &mut Output) -> Result<u8, Failure> {
-    let input = ArchiveTaskInput { task_id: resolve::task(client, task).await?, by: person() };
+pub(super) async fn archive(
+    client: &Client,
+    task: &str,
+    stop: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let task_id = resolve::task(client, task).await?;
+    let input = ArchiveTaskInput { task_id, by: person(), stop_active: stop };
     let view: TaskView = client.call("task.archive", &input).await?;
     steered(&view, "it is archived", output)
 }
 
 pub(super) async fn unarchive(client: &Client, task: &str, output: &mut Output) -> Result<u8, Failure> {
-    let input = ArchiveTaskInput { task_id: resolve::task(client, task).await?, by: person() };
+    let task_id = resolve::task(client, task).await?;
+    let input = ArchiveTaskInput { task_id, by: person(), stop_active: false };
     let view: TaskView = client.call("task.unarchive", &input).await?;
     steered(&view, "it is back", output)
 }

@@ -27,6 +27,8 @@ mod retention;
 mod searching;
 mod secrets;
 mod settings;
+mod steering;
+mod task_life;
 mod tools;
 mod trees;
 mod usage;

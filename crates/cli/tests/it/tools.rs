@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use rallypoint_ops::registry::{Method, OPERATIONS, Role};
+use rallypoint_ops::registry::{OPERATIONS, Role};
 use serde_json::{Value, json};
 
 use crate::help::{Rally, said_by, write};
@@ -349,10 +349,7 @@ fn the_token_of_a_session_opens_its_tools_and_no_other_operation() {
     let (task, token, session) = waiting(&rally);
     let other = "01990000-0000-7000-8000-000000000001";
     for operation in OPERATIONS {
-        let method = match operation.method {
-            Method::Get => "GET",
-            Method::Post => "POST",
-        };
+        let method = operation.method.as_str();
         let path: Vec<&str> =
             operation.path.split('/').map(|part| if part.starts_with('{') { other } else { part }).collect();
         let path = path.join("/");

@@ -74,4 +74,7 @@ fn shift_task(task: &mut Task, by_ms: i64) {
     for at in [&mut task.deadline_at, &mut task.last_run_ended_at] {
         *at = at.map(|at| at.plus(by_ms));
     }
+    if let Some(pause) = &mut task.pause {
+        pause.at = pause.at.plus(by_ms);
+    }
 }

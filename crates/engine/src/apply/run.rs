@@ -287,6 +287,11 @@ pub(super) fn run_event(state: &mut State, record: &EventRecord, changes: &mut C
                 && let Some(task) = task_id.and_then(|id| state.tasks.get_mut(&id))
             {
                 task.last_run_ended_at = Some(record.at);
+                if let Some(pause) = &mut task.pause
+                    && !matches!(reason, OutcomeReason::Paused { .. })
+                {
+                    pause.ended = Some(*run_id);
+                }
                 if *outcome == rallypoint_model::run::RunOutcome::Completed {
                     task.last_completed_run = Some(*run_id);
                 }

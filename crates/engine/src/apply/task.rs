@@ -33,6 +33,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
             budget,
             attachments,
             platform_message_id,
+            forked_from,
         } => {
             let room = state.rooms.get(origin_room_id);
             let room_incarnation = room.map_or(1, |room| room.incarnation);
@@ -80,6 +81,10 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     attachments: attachments.clone(),
                     stops: Vec::new(),
                     last_stop: None,
+                    pause: None,
+                    plans: Vec::new(),
+                    plan_id: None,
+                    forked_from: *forked_from,
                     hops: 0,
                     traces: 0,
                     voice: crate::voice::Voice::default(),
@@ -114,6 +119,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                 let ended = to.is_terminal() || *to == TaskStatus::Interrupted;
                 task.ended_at = ended.then_some(record.at);
                 if ended {
+                    task.pause = None;
                     // Words about what was before say nothing of the end.
                     task.last_reply = None;
                 } else {
@@ -132,6 +138,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
         Event::TaskStopRequested { task_id, by } => {
             if let Some(task) = state.tasks.get_mut(task_id) {
                 task.stop_requested_by = Some(by.clone());
+                task.pause = None;
             }
         }
         Event::TreeStopRequested { task_id, root_session_id, by, nodes } => {

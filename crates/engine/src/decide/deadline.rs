@@ -136,7 +136,8 @@ impl Deciding<'_, '_> {
                 matches!(
                     task.status,
                     TaskStatus::Open | TaskStatus::Active | TaskStatus::Blocked | TaskStatus::Validating
-                ) && task.deadline_at.is_some_and(|at| at <= now)
+                ) && task.pause.is_none()
+                    && task.deadline_at.is_some_and(|at| at <= now)
             })
             .map(|task| (task.id, task.timeout_ms, task.runs.clone()))
             .collect();

@@ -268,7 +268,9 @@ impl Deciding<'_, '_> {
 
     /// The same for the task of a run.
     pub(crate) fn unblock_task_of(&mut self, run_id: RunId) {
-        if let Some(task_id) = self.state.runs.get(&run_id).and_then(|run| run.task_id) {
+        if let Some(task_id) = self.state.runs.get(&run_id).and_then(|run| run.task_id)
+            && !self.is_paused(task_id)
+        {
             self.unblock_task(task_id);
         }
     }
@@ -278,6 +280,9 @@ impl Deciding<'_, '_> {
         let Some(task_id) = self.state.runs.get(&run_id).and_then(|run| run.task_id) else {
             return;
         };
+        if self.is_paused(task_id) {
+            return;
+        }
         let status = self.state.tasks.get(&task_id).map(|task| task.status);
         if matches!(status, Some(TaskStatus::Open | TaskStatus::Active | TaskStatus::WaitingOnUser)) {
             self.move_task(task_id, TaskTrigger::SessionBlocked, Some(TaskReason::QuestionAsked));

@@ -172,7 +172,7 @@ impl Deciding<'_, '_> {
         // What is told as words of a conversation is not told as a result too.
         if talks {
             self.tell_parent(session_id, run_id, words, &format!("{run_id}:end"), LastWords::Yes);
-        } else if !blocked_by_itself {
+        } else if !blocked_by_itself && !matches!(reason, OutcomeReason::Paused { .. }) {
             self.bring_up(run_id);
         }
         self.speak(session_id, spoken, &format!("{run_id}:end"));
@@ -243,7 +243,7 @@ impl Deciding<'_, '_> {
     }
 
     /// What the last run without an outcome does to its task.
-    fn move_task_after_run(
+    pub(crate) fn move_task_after_run(
         &mut self,
         run_id: RunId,
         task_id: TaskId,
@@ -254,7 +254,8 @@ impl Deciding<'_, '_> {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return;
         };
-        if task.status.is_terminal() {
+        if task.status.is_terminal() || task.pause.is_some() {
+            // Of a paused task, what follows waits until it goes on.
             return;
         }
         if self.state.task_has_open_run(task) {

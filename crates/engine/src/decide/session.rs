@@ -9,6 +9,7 @@ use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::routing::{RoomRole, SwarmRoom};
 use rallypoint_model::run::RunPurpose;
 use rallypoint_model::session::{FrozenOrigin, GenerationStatus, SessionKind};
+use rallypoint_model::steering::PlanRevision;
 use rallypoint_model::task::{TaskStatus, TaskTrigger};
 
 use super::Deciding;
@@ -33,6 +34,11 @@ pub(crate) fn way_to_restore(session: &Session) -> Option<Restoring> {
         return Some(Restoring::Resume);
     }
     (session.can_load && launch.trusts_load).then_some(Restoring::Load)
+}
+
+/// A plan as it stands in a prompt.
+pub(crate) fn plan_text(plan: &PlanRevision) -> String {
+    serde_json::to_string_pretty(&plan.value).unwrap_or_default()
 }
 
 impl Deciding<'_, '_> {
@@ -141,6 +147,16 @@ impl Deciding<'_, '_> {
 
     /// The first prompt of a conversation, with what a person adds to it.
     pub(crate) fn queue_goal(&mut self, session_id: SessionId, extra: Option<&str>) -> Option<RunId> {
+        self.queue_goal_after(session_id, extra, None)
+    }
+
+    /// The same for one that goes on from what was said and done before.
+    pub(crate) fn queue_goal_after(
+        &mut self,
+        session_id: SessionId,
+        extra: Option<&str>,
+        earlier: Option<&str>,
+    ) -> Option<RunId> {
         let session = self.state.sessions.get(&session_id)?;
         let (task_id, origin, launch) = (session.task_id?, session.origin.clone()?, session.launch.clone()?);
         let task = self.state.tasks.get(&task_id)?;
@@ -150,6 +166,7 @@ impl Deciding<'_, '_> {
             (None, task) => task.clone(),
         };
         let (goal, cwd) = (task.goal.clone(), task.cwd.clone());
+        let plan = task.plan().map(plan_text);
         let blocks = goal_prompt(&GoalPrompt {
             agent_name: &launch.label,
             goal: &goal,
@@ -158,6 +175,8 @@ impl Deciding<'_, '_> {
             task_room: origin.task_room_id,
             worktree_room: origin.worktree_room_id,
             workdir: &cwd,
+            plan: plan.as_deref(),
+            earlier,
         });
         Some(self.queue_run(session_id, RunPurpose::Goal, blocks, None))
     }

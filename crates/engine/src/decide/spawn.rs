@@ -195,7 +195,7 @@ impl Deciding<'_, '_> {
     }
 
     /// A name that no other sub-agent of the task has.
-    fn free_label(&self, task: &Task, wanted: &str) -> String {
+    pub(super) fn free_label(&self, task: &Task, wanted: &str) -> String {
         let taken = |name: &str| {
             task.sessions
                 .iter()

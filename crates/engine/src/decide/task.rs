@@ -5,6 +5,7 @@ use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{CriterionId, TaskId};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::RunPurpose;
+use rallypoint_model::steering::NewPlan;
 use rallypoint_model::task::{Criterion, CriterionCheck, TaskReason, TaskStatus, TaskTrigger};
 use serde_json::json;
 
@@ -34,6 +35,7 @@ impl Deciding<'_, '_> {
             .with_hint("use a new id for a new task"));
         }
         let room_id = self.checked_room(create)?;
+        let plan = self.plan_of_source(create)?;
         self.check_worktree_room(create)?;
         for (index, launch) in create.agents.iter().enumerate() {
             self.check_nickname(None, None, launch)?;
@@ -84,8 +86,12 @@ impl Deciding<'_, '_> {
                 budget: create.budget,
                 platform_message_id: create.platform_message_id.clone(),
                 attachments,
+                forked_from: create.forked_from,
             },
         );
+        if let Some(plan) = plan {
+            self.add_plan(task_id, &plan, &create.requested_by);
+        }
         self.post(Post {
             room_id,
             speaker: Voice::User(create.requested_by.clone()),
@@ -98,6 +104,18 @@ impl Deciding<'_, '_> {
             turn: Some(TurnCause::TaskRequested),
         });
         Ok(Outcome::Task { task_id })
+    }
+
+    /// The plan that a fork takes along. It is there before the first prompt.
+    fn plan_of_source(&self, create: &CreateTask) -> Result<Option<NewPlan>, Refusal> {
+        let Some(source) = &create.forked_from else { return Ok(None) };
+        let task = self.kept_task(source.task_id)?;
+        let revision = source.plan_revision_id.and_then(|id| task.plan_of(id));
+        Ok(revision.map(|revision| NewPlan {
+            value: revision.value.clone(),
+            base_id: None,
+            summary: revision.summary.clone(),
+        }))
     }
 
     /// The task that this key made before.
@@ -198,6 +216,7 @@ impl Deciding<'_, '_> {
         text: Option<&str>,
     ) -> Result<Outcome, Refusal> {
         let task = self.kept_task(task_id)?;
+        Self::check_not_paused(task)?;
         if self.state.task_has_open_run(task) {
             return Err(Refusal::new(
                 RefusalCode::Conflict,

@@ -69,6 +69,8 @@ impl Deciding<'_, '_> {
         };
         let current = task.status == TaskStatus::Validating
             && task.verification_due
+            // Checked again when it goes on.
+            && task.pause.is_none()
             && round == task.rounds.saturating_add(1);
         if !current {
             return Outcome::Stale;
@@ -96,7 +98,13 @@ impl Deciding<'_, '_> {
         Outcome::Done
     }
 
-    fn record_round(&mut self, task_id: TaskId, round: u32, evidence: Vec<Evidence>, verdict: Verdict) {
+    pub(super) fn record_round(
+        &mut self,
+        task_id: TaskId,
+        round: u32,
+        evidence: Vec<Evidence>,
+        verdict: Verdict,
+    ) {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return;
         };
@@ -112,7 +120,7 @@ impl Deciding<'_, '_> {
     }
 
     /// Back to work while rounds are left, else a person must look.
-    fn validation_failed(&mut self, task_id: TaskId) {
+    pub(super) fn validation_failed(&mut self, task_id: TaskId) {
         let Some(task) = self.state.tasks.get(&task_id) else {
             return;
         };

@@ -178,9 +178,10 @@ pub(crate) fn check_state(state: &State, lane: u32) {
     for task in state.tasks.values() {
         let works = state.task_has_open_run(task);
         let asked = state.open_questions(task.id).next().is_some();
+        let held = task.pause.is_some();
         match task.status {
-            TaskStatus::Open | TaskStatus::Active => assert!(works, "nobody works on it: {task:?}"),
-            TaskStatus::Blocked => assert!(asked, "nothing is asked: {task:?}"),
+            TaskStatus::Open | TaskStatus::Active => assert!(works || held, "nobody works on it: {task:?}"),
+            TaskStatus::Blocked => assert!(asked || held, "nothing is asked: {task:?}"),
             TaskStatus::Validating => {
                 assert!(task.verification_due, "no check is due: {task:?}");
                 assert!(!works, "it is checked and worked on: {task:?}");

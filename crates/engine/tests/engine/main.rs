@@ -34,6 +34,7 @@ mod several;
 mod silence;
 mod simulation;
 mod source;
+mod steering;
 mod stopping;
 mod tasks;
 mod tools;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rallypoint_model::agent_io::{AgentInput, PromptBlock, PromptPart};
 use rallypoint_model::event::{Event, EventRecord};
 
-const GOAL: [&str; 9] = [
+const GOAL: [&str; 11] = [
     "--- Goal ---",
     "--- Acceptance Criteria ---",
     "--- Workspace ---",
@@ -13,6 +13,8 @@ const GOAL: [&str; 9] = [
     "--- Capabilities ---",
     "--- Working Agreement ---",
     "--- Completion Report ---",
+    "--- Plan ---",
+    "--- Earlier Work ---",
     "--- Task ---",
     "",
 ];
@@ -25,13 +27,14 @@ const FOLLOW_UP: [&str; 7] = [
     "--- Message ---",
     "",
 ];
-const OPTIONAL: [&str; 2] = ["--- Acceptance Criteria ---", "--- Observed ---"];
+const OPTIONAL: [&str; 4] =
+    ["--- Acceptance Criteria ---", "--- Observed ---", "--- Plan ---", "--- Earlier Work ---"];
 
 fn part_of(section: &str, first: &str) -> PromptPart {
     match section {
         "--- Goal ---" | "--- Continue Goal ---" => PromptPart::Goal,
         "--- Acceptance Criteria ---" => PromptPart::Criteria,
-        "--- Observed ---" => PromptPart::Evidence,
+        "--- Observed ---" | "--- Earlier Work ---" => PromptPart::Evidence,
         "" if first == "--- Goal ---" => PromptPart::Task,
         "" => PromptPart::Message,
         _ => PromptPart::Frame,

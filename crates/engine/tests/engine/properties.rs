@@ -19,6 +19,7 @@ use crate::host::{Host, Verb, ask, call, said, tool_call};
 use crate::invariants::{Auditor, check_state, documents, replay};
 use crate::offers::{elicitation, offered};
 use crate::prompts::check_prompts;
+use crate::steering::steer;
 use crate::world::{World, agent, command_criterion, task};
 
 const BLOCKED: &str = "```json\n{\"status\":\"blocked\",\"reason\":\"Which one?\",\"diffSummary\":\"\",\"filesChanged\":[],\"testResults\":[],\"acceptanceCriteriaStatus\":[],\"residualRisks\":[]}\n```";
@@ -36,6 +37,7 @@ enum Step {
     Tool(u8, u8, u8),
     Answer(u8, u8),
     Override(u8, bool, bool),
+    Steer(u8, u8, bool),
     Launched(u8),
     Gone(u8, u8),
     Cleaned(u8),
@@ -72,6 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (any::<u8>(), 0..9_u8, 0..3_u8).prop_map(|(which, tool, id)| Step::Tool(which, tool, id)),
         3 => (any::<u8>(), 0..8_u8).prop_map(|(which, answer)| Step::Answer(which, answer)),
         1 => (any::<u8>(), any::<bool>(), any::<bool>()).prop_map(|(which, pass, why)| Step::Override(which, pass, why)),
+        3 => (any::<u8>(), 0..14_u8, any::<bool>()).prop_map(|(which, how, flag)| Step::Steer(which, how, flag)),
         1 => any::<u8>().prop_map(Step::Launched),
         1 => (any::<u8>(), 0..7_u8).prop_map(|(which, end)| Step::Gone(which, end)),
         1 => any::<u8>().prop_map(Step::Cleaned),
@@ -107,7 +110,7 @@ fn pick<T: Copy>(all: impl Iterator<Item = T>, which: u8, unknown: T) -> T {
     if which >= 250 || all.is_empty() { unknown } else { all[which as usize % all.len()] }
 }
 
-fn task_of(world: &World, which: u8) -> TaskId {
+pub(crate) fn task_of(world: &World, which: u8) -> TaskId {
     pick(world.state.tasks.keys().copied(), which, TaskId(Uuid::from_u128(1)))
 }
 
@@ -307,6 +310,7 @@ fn command(world: &World, step: &Step) -> Option<Command> {
         Step::Answer(which, how) => {
             Command::AnswerQuestion { question_id: question_of(world, *which), answer: answer(*how), by }
         }
+        Step::Steer(which, how, flag) => steer(world, *which, *how, *flag),
         Step::Override(which, passed, why) => Command::OverrideTask {
             task_id: task_of(world, *which),
             passed: *passed,

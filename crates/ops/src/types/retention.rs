@@ -15,9 +15,12 @@ pub struct ArchiveTaskInput {
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Stop whoever works on it first; without it, a task that is worked on is not archived.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop_active: bool,
 }
 
-/// Delete a task.
+/// Delete a task. Whoever works on it is stopped first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteTaskInput {

@@ -42,7 +42,7 @@ impl Worker {
             event.seq = seq;
             let _nobody = self.parts.followers.send(Arc::new(event.clone()));
         }
-        for ((_, sender), answer) in batch.into_iter().zip(answers) {
+        for (Pending { sender, .. }, answer) in batch.into_iter().zip(answers) {
             let _gone = sender.send(answer);
         }
         std::thread::sleep(TOLD_TOO_EARLY);

@@ -37,7 +37,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
     let task_id = TaskId(Uuid::now_v7());
     let caller = environment(&input.environment);
     let (requests, choice) = chosen(shared, &input, &caller)?;
-    let cwd = work_folder(shared, &input, task_id)?;
+    let cwd = work_folder(shared, input.cwd.as_deref(), task_id)?;
     let mut launches = Vec::new();
     let mut secrets: BTreeMap<String, String> = BTreeMap::new();
     for request in &requests {
@@ -61,7 +61,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         room_id: input.room_id,
         worktree_room_id: input.worktree_room_id,
         cwd,
-        criteria: criteria(&input)?,
+        criteria: criteria(&input.checks, &input.accept)?,
         acceptance: if input.unchecked { Acceptance::Unchecked } else { Acceptance::Checked },
         timeout_ms: input.timeout_ms,
         agents: launches,
@@ -71,6 +71,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         budget: input.budget.unwrap_or_default(),
         platform_message_id: input.platform_message_id.clone(),
         attachments,
+        forked_from: None,
     });
     match shared.decider.decide(command).await? {
         Outcome::Task { task_id } => task_of(shared, task_id).await,
@@ -81,6 +82,9 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         | Outcome::Message { .. }
         | Outcome::Delivery { .. }
         | Outcome::ToolCall { .. }
+        | Outcome::Count { .. }
+        | Outcome::Plan { .. }
+        | Outcome::Handed { .. }
         | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a task with something else"))
         }
@@ -99,8 +103,8 @@ pub(super) fn environment(sent: &BTreeMap<String, String>) -> BTreeMap<String, S
     if sent.is_empty() { std::env::vars().collect() } else { sent.clone() }
 }
 
-fn work_folder(shared: &Shared, input: &CreateTaskInput, task_id: TaskId) -> Result<String, Problem> {
-    let Some(cwd) = &input.cwd else {
+pub(super) fn work_folder(shared: &Shared, cwd: Option<&str>, task_id: TaskId) -> Result<String, Problem> {
+    let Some(cwd) = cwd else {
         let scratch = shared.folders.scratch(task_id);
         std::fs::create_dir_all(&scratch)
             .map_err(|error| Problem::internal(format!("a scratch folder can't be made: {error}")))?;
@@ -111,7 +115,7 @@ fn work_folder(shared: &Shared, input: &CreateTaskInput, task_id: TaskId) -> Res
         return Err(Problem::invalid(format!("the work folder `{cwd}` is not an absolute path")));
     }
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => Ok(cwd.clone()),
+        Ok(metadata) if metadata.is_dir() => Ok(cwd.to_owned()),
         Ok(_) => Err(Refusal::new(RefusalCode::Invalid, format!("the work folder `{cwd}` is a file"))
             .with_hint("name a folder with `--cwd`")
             .into()),
@@ -123,9 +127,9 @@ fn work_folder(shared: &Shared, input: &CreateTaskInput, task_id: TaskId) -> Res
     }
 }
 
-fn criteria(input: &CreateTaskInput) -> Result<Vec<Criterion>, Problem> {
+pub(super) fn criteria(checks: &[String], accept: &[String]) -> Result<Vec<Criterion>, Problem> {
     let mut criteria = Vec::new();
-    for command in &input.checks {
+    for command in checks {
         if command.trim().is_empty() {
             return Err(Problem::invalid("a check is empty"));
         }
@@ -135,7 +139,7 @@ fn criteria(input: &CreateTaskInput) -> Result<Vec<Criterion>, Problem> {
             check: CriterionCheck::Command { command: command.clone() },
         });
     }
-    for text in &input.accept {
+    for text in accept {
         if text.trim().is_empty() {
             return Err(Problem::invalid("a statement to accept is empty"));
         }
@@ -146,6 +150,23 @@ fn criteria(input: &CreateTaskInput) -> Result<Vec<Criterion>, Problem> {
         });
     }
     Ok(criteria)
+}
+
+/// How to start these agents, and the secret variables that they get.
+pub(super) fn launches(
+    shared: &Shared,
+    requests: &[AgentRequest],
+    caller: &BTreeMap<String, String>,
+) -> Result<(Vec<AgentLaunch>, BTreeMap<String, String>), Problem> {
+    let mut launches = Vec::new();
+    let mut secrets = BTreeMap::new();
+    for request in requests {
+        let (launch, hidden) = resolve(shared, request, caller)?;
+        secrets.extend(hidden);
+        launches.push(launch);
+    }
+    unique_labels(&mut launches);
+    Ok((launches, secrets))
 }
 
 pub(super) fn resolve(

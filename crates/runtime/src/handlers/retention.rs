@@ -1,18 +1,31 @@
 //! Archiving, bringing back and deleting tasks; transcripts.
 
+use std::time::Duration;
+
 use rallypoint_model::command::Command;
 use rallypoint_model::ids::{RunId, TaskId};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_ops::Problem;
 use rallypoint_ops::types::{ArchiveTaskInput, DeleteTaskInput, SessionRef, TaskView, TranscriptView};
 
+use super::steering::stop_first;
 use super::{name, task_of};
+use tokio::time::Instant;
+
 use crate::daemon::Shared;
 use crate::retention::places;
 
+/// How long a purge waits for processes that are being ended.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+/// Pause between two attempts.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 pub(crate) async fn archive(shared: &Shared, input: ArchiveTaskInput) -> Result<TaskView, Problem> {
-    let command = Command::ArchiveTask { task_id: input.task_id, by: name(input.by) };
-    shared.decider.decide(command).await?;
+    let by = name(input.by);
+    if input.stop_active {
+        stop_first(shared, input.task_id, &by).await?;
+    }
+    shared.decider.decide(Command::ArchiveTask { task_id: input.task_id, by }).await?;
     task_of(shared, input.task_id).await
 }
 
@@ -23,9 +36,20 @@ pub(crate) async fn unarchive(shared: &Shared, input: ArchiveTaskInput) -> Resul
 }
 
 pub(crate) async fn delete(shared: &Shared, input: DeleteTaskInput) -> Result<TaskView, Problem> {
-    let command = Command::DeleteTask { task_id: input.task_id, mode: input.mode, by: name(input.by) };
-    shared.decider.decide(command).await?;
-    task_of(shared, input.task_id).await
+    let (task_id, by) = (input.task_id, name(input.by));
+    stop_first(shared, task_id, &by).await?;
+    let give_up = Instant::now() + GONE_WITHIN;
+    loop {
+        let command = Command::DeleteTask { task_id, mode: input.mode, by: by.clone() };
+        match shared.decider.decide(command).await {
+            Ok(_) => return task_of(shared, task_id).await,
+            // Its processes are still being ended.
+            Err(refusal) if refusal.retryable && Instant::now() < give_up => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
 }
 
 pub(crate) async fn transcript(shared: &Shared, input: &SessionRef) -> Result<TranscriptView, Problem> {

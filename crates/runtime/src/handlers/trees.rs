@@ -44,6 +44,9 @@ pub(super) async fn spawn(shared: &Shared, input: SpawnInput) -> Result<SpawnedV
         | Outcome::Message { .. }
         | Outcome::Delivery { .. }
         | Outcome::ToolCall { .. }
+        | Outcome::Count { .. }
+        | Outcome::Plan { .. }
+        | Outcome::Handed { .. }
         | Outcome::Stale => {
             Err(Problem::internal("the decider answered a request for a sub-agent with something else"))
         }

@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rallypoint_engine::changes::Changes;
 use rallypoint_engine::state::State;
 use rallypoint_model::event::EventRecord;
+use rallypoint_model::request::RequestRow;
 use rallypoint_model::time::Timestamp;
 use rallypoint_store::{JournalStore, KeyEnforcement, ReaderSource, StoreError};
 
 use crate::place::{Place, SqliteFolder};
-use crate::{commits, deliveries, faults, opening, pages, purge, words};
+use crate::{commits, deliveries, faults, opening, pages, purge, requests, words};
 
 /// One more implementation joins by one line: its name, and the place that it brings.
 macro_rules! conformance {
@@ -40,6 +41,7 @@ macro_rules! conformance {
             purge::a_preserved_task_keeps_every_row,
             purge::events_of_a_session_are_its_own_in_order,
             purge::failed_removals_are_kept_over_a_restart_until_they_are_settled,
+            requests::a_request_is_kept_over_openings_until_its_time_is_over,
         }
     };
     (@ $name:ident: $place:ty, $($part:ident::$case:ident,)*) => {
@@ -123,6 +125,14 @@ impl JournalStore for Broken {
 
     fn last_alive(&self) -> Result<Option<Timestamp>, StoreError> {
         self.store.last_alive()
+    }
+
+    fn request(&self, key: &str, part: i64) -> Result<Option<RequestRow>, StoreError> {
+        self.store.request(key, part)
+    }
+
+    fn forget_requests(&self, before: Timestamp) -> Result<(), StoreError> {
+        self.store.forget_requests(before)
     }
 
     fn make_full(&self, full: bool) -> Result<(), StoreError> {

@@ -21,6 +21,7 @@ mod pages;
 mod place;
 mod purge;
 mod recorded;
+mod requests;
 mod sqlite;
 mod words;
 #[path = "../../../engine/tests/engine/world.rs"]

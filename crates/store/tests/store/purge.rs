@@ -206,7 +206,7 @@ fn a_database_of_the_version_before_is_brought_forward() {
     {
         let connection = rusqlite::Connection::open(folder.join(DATABASE_FILE)).expect("a database");
         connection
-            .execute_batch("DROP TABLE words; DROP TABLE deliveries; DROP TABLE failed_deletes; DROP INDEX events_session; PRAGMA user_version = 1;")
+            .execute_batch("DROP TABLE requests; DROP TABLE words; DROP TABLE deliveries; DROP TABLE failed_deletes; DROP INDEX events_session; PRAGMA user_version = 1;")
             .expect("an old database");
     }
     let Recorded { place, store, mut world } = recorded;
