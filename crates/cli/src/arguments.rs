@@ -86,6 +86,8 @@ pub(crate) enum Verb {
     Operations,
     /// Print a link that lets a browser in, once
     Open,
+    /// Be the agent of an editor: serve the Agent Client Protocol on standard input and output
+    Acp(AcpArguments),
     /// Serve our tools to the agent of a session; started by the agent
     Mcp(McpArguments),
     /// Check what this machine has and lacks
@@ -395,6 +397,26 @@ pub(crate) enum DaemonVerb {
     Status,
     /// End it; agents live on and are found again by the next one
     Stop,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcpArguments {
+    /// Agent that works on prompts [default: chosen as for `rally run`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Command line of an agent without a profile
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) agent_cmd: Option<String>,
+    /// Variable of this environment that the agent gets; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
+    /// What the agent may do without a person: readonly, verifier, standard, permissive or autonomous
+    #[arg(long, value_name = "PRESET")]
+    pub(crate) permissions: Option<Preset>,
+    /// Command that must exit 0 in the work folder after each prompt; may be repeated. Without one results are taken
+    /// without proof
+    #[arg(long, value_name = "CMD")]
+    pub(crate) check: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 //! daemon starts; they are told apart before anything else happens, since the shim must be one thread that uses next
 //! to no memory.
 
+mod acp;
 mod agents;
 mod arguments;
 mod autostart;
@@ -129,6 +130,7 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Usage(arguments) => usage::carry_out(arguments, &connector, output).await,
         Verb::Mcp(arguments) => mcp::carry_out(&arguments, &connector).await,
         Verb::Operations => operations::carry_out(&connector, output).await,
+        Verb::Acp(arguments) => acp::carry_out(&arguments, &connector).await,
         Verb::Open => open::carry_out(&connector, output).await,
         Verb::Doctor => doctor::carry_out(&connector, output).await,
         // Told apart above.

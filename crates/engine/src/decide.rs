@@ -36,6 +36,8 @@ mod tools;
 mod tree_stop;
 pub mod verification;
 
+pub use session::can_go_on;
+
 use rallypoint_model::command::{Command, Outcome};
 use rallypoint_model::event::{Aggregate, EVENT_SCHEMA_VERSION, Event, EventRecord, Scope};
 use rallypoint_model::ids::{IdSource, MessageId, RoomId, RunId, SessionId, TaskId};

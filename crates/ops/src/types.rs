@@ -322,6 +322,9 @@ pub struct SessionView {
     /// How full its context was when it last said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextFill>,
+    /// Whether what is said to it goes on in the same conversation.
+    #[serde(default)]
+    pub can_go_on: bool,
     /// The agent's id of its conversation, as long as it may be opened again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session_id: Option<String>,

@@ -1,6 +1,7 @@
 //! What front ends see of the state.
 
 use rallypoint_engine::admission;
+use rallypoint_engine::decide::can_go_on;
 use rallypoint_engine::state::{Generation, Question, Room, Run, Session, State, Task};
 use rallypoint_engine::usage::of_ended;
 use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
@@ -132,6 +133,7 @@ fn session_view(state: &State, task: &Task, session: &Session) -> SessionView {
         usage: session_usage(state, &used, &runs),
         context: runs.iter().rev().find_map(|run| run.noted.context),
         used,
+        can_go_on: can_go_on(state, session.id),
         agent_session_id: session.agent_session_id.clone(),
         offer: session.offer.clone(),
         wanted: launch.map(|launch| launch.wanted.clone()).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,14 @@ pub trait Agent: Send + Sync + 'static {
             "agentInfo": {"name": self.name(), "version": env!("CARGO_PKG_VERSION")},
             "authMethods": [],
         }))
+    }
+
+    /// What the client said in its hello, before it is answered.
+    fn greeted(&self, _params: &Value) {}
+
+    /// The id of a conversation that is about to be opened; the server counts where there is none.
+    fn name_session(&self, _cwd: &Path) -> Result<Option<String>, RpcError> {
+        Ok(None)
     }
 
     /// Whether it can open earlier conversations again.
@@ -187,7 +195,10 @@ impl<A: Agent> Connection<A> {
 
     fn request(&mut self, method: &str, id: &Value, params: &Value) {
         let outcome = match method {
-            "initialize" => self.agent.initialize(),
+            "initialize" => {
+                self.agent.greeted(params);
+                self.agent.initialize()
+            }
             "session/new" => self.open_session(params),
             "session/load" if self.agent.can_load() => self.load_session(params),
             "session/set_config_option" => {
@@ -230,7 +241,8 @@ impl<A: Agent> Connection<A> {
     fn open_session(&mut self, params: &Value) -> Result<Value, RpcError> {
         let cwd = cwd_of(params)?;
         self.opened += 1;
-        let session_id = format!("{}-{}-{}", self.agent.name(), std::process::id(), self.opened);
+        let numbered = || format!("{}-{}-{}", self.agent.name(), std::process::id(), self.opened);
+        let session_id = self.agent.name_session(&cwd)?.unwrap_or_else(numbered);
         let session =
             Arc::new(Session { session_id: session_id.clone(), cwd, mcp_servers: servers_of(params) });
         self.agent.open_session(&session)?;

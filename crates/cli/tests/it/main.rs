@@ -15,6 +15,7 @@ mod clocks;
 mod conversations;
 mod demo;
 mod disk;
+mod editor;
 mod folders;
 mod help;
 mod modern;

@@ -15,7 +15,7 @@ use rallypoint_model::task::{TaskStatus, TaskTrigger};
 use super::Deciding;
 use crate::prompt::{FollowUpReason, GoalPrompt, goal_prompt};
 use crate::router::sub_agent_entity;
-use crate::state::Session;
+use crate::state::{Session, State};
 
 /// How an earlier conversation is opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,23 @@ pub(crate) fn way_to_restore(session: &Session) -> Option<Restoring> {
 /// A plan as it stands in a prompt.
 pub(crate) fn plan_text(plan: &PlanRevision) -> String {
     serde_json::to_string_pretty(&plan.value).unwrap_or_default()
+}
+
+/// Whether what is said to a session goes on in the same conversation: its process is there, or another can open it again.
+pub fn can_go_on(state: &State, session_id: SessionId) -> bool {
+    let Some(session) = state.sessions.get(&session_id) else { return false };
+    if session.stopped || session.capped {
+        return false;
+    }
+    match session.generation_id.and_then(|id| state.generations.get(&id)) {
+        Some(generation) if generation.status == GenerationStatus::Ready => true,
+        Some(generation) => generation.status == GenerationStatus::Stopping && restorable(session),
+        None => restorable(session),
+    }
+}
+
+fn restorable(session: &Session) -> bool {
+    session.agent_session_id.is_some() && !session.stopped && way_to_restore(session).is_some()
 }
 
 impl Deciding<'_, '_> {
@@ -256,26 +273,12 @@ impl Deciding<'_, '_> {
 
     /// Whether something can be said to this session in the conversation it has.
     pub(crate) fn session_can_go_on(&self, session_id: SessionId) -> bool {
-        let Some(session) = self.state.sessions.get(&session_id) else {
-            return false;
-        };
-        if session.stopped || session.capped {
-            return false;
-        }
-        match session.generation_id.and_then(|id| self.state.generations.get(&id)) {
-            Some(generation) if generation.status == GenerationStatus::Ready => true,
-            Some(generation) => {
-                generation.status == GenerationStatus::Stopping && self.can_be_restored(session_id)
-            }
-            None => self.can_be_restored(session_id),
-        }
+        can_go_on(self.state, session_id)
     }
 
     /// Whether its agent can be trusted to open this conversation again in a new process.
     pub(crate) fn can_be_restored(&self, session_id: SessionId) -> bool {
-        self.state.sessions.get(&session_id).is_some_and(|session| {
-            session.agent_session_id.is_some() && !session.stopped && way_to_restore(session).is_some()
-        })
+        self.state.sessions.get(&session_id).is_some_and(restorable)
     }
 
     pub(crate) fn send_to_session(
