@@ -11,12 +11,15 @@ N ?= 200
 # Where the pinned agents of `make test-agents` are installed.
 AGENTS ?= $(CURDIR)/target/agents
 
+# Where the pinned client of `make test-acpx` is installed.
+ACPX ?= $(CURDIR)/target/acpx
+
 # `yes` when cargo-nextest is installed; asked once and handed to the inner calls of make.
 ifndef NEXTEST
 export NEXTEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo yes || echo no)
 endif
 
-.PHONY: help run build tidy fmt-check lint check test test-agents agents-table crash fmt
+.PHONY: help run build tidy fmt-check lint check test test-agents test-acpx agents-table crash fmt
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +55,7 @@ else
 	cargo test --workspace
 endif
 	@$(MAKE) --no-print-directory test-agents
+	@$(MAKE) --no-print-directory test-acpx
 
 # Real agents against a mock model on loopback; a gigabyte is installed once, into a folder of its own. Where npm or its
 # registry can't be reached the tests are skipped with a word, and fail where `CI` is set.
@@ -69,6 +73,20 @@ else
 	RALLY_TEST_AGENTS=$(AGENTS) cargo test -p rallypoint-cli --test agents
 endif
 	cargo xtask agents-table --check $(AGENTS)/outcomes
+
+# A client of the protocol that somebody else wrote, against `rally acp`; skipped and failing as the agents are.
+test-acpx: ## `rally acp` under acpx: install the pinned one, run it
+	@$(MAKE) --no-print-directory build
+	@.ci/install-acpx $(ACPX)
+	@if [[ -e $(ACPX)/installed ]]; then $(MAKE) --no-print-directory run-test-acpx; fi
+
+.PHONY: run-test-acpx
+run-test-acpx:
+ifeq ($(NEXTEST),yes)
+	RALLY_TEST_ACPX=$(ACPX) cargo nextest run -p rallypoint-cli --test agents acpx::
+else
+	RALLY_TEST_ACPX=$(ACPX) cargo test -p rallypoint-cli --test agents acpx::
+endif
 
 agents-table: ## write the table in docs/agents.md from the last run of test-agents
 	cargo xtask agents-table $(AGENTS)/outcomes

@@ -171,7 +171,7 @@ fn is_reply(message: &Message) -> bool {
 }
 
 impl Agent for Rallypoint {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "rallypoint"
     }
 

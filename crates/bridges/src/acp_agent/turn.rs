@@ -50,7 +50,7 @@ pub(super) async fn carry_out(agent: &Rallypoint, turn: &Turn, words: &str) -> R
         stop_asked: false,
         sender,
     };
-    let settled = following.to_the_end(choices).await;
+    let settled = following.followed_to_the_end(choices).await;
     for cancel in following.asked.values() {
         cancel.set();
     }
@@ -163,7 +163,10 @@ struct Following<'a> {
 }
 
 impl Following<'_> {
-    async fn to_the_end(&mut self, mut choices: UnboundedReceiver<Choice>) -> Result<TaskView, ClientError> {
+    async fn followed_to_the_end(
+        &mut self,
+        mut choices: UnboundedReceiver<Choice>,
+    ) -> Result<TaskView, ClientError> {
         let input = EventsInput { task_id: Some(self.task_id), after: Some(self.last), ..Default::default() };
         let hook = (self.agent.shared.daemon.reconnect)();
         let mut stream = self.agent.client().follow(input).on_reconnect(hook);

@@ -4,13 +4,16 @@
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
-
-use crate::agent;
 
 /// One test.
 pub(crate) struct Test {
     pub(crate) name: String,
+    /// Where `make` installed what it needs; nothing when it did not.
+    pub(crate) installed: Option<PathBuf>,
+    /// The goal of `make` that does.
+    pub(crate) goal: &'static str,
     pub(crate) body: Box<dyn Fn()>,
 }
 
@@ -51,22 +54,21 @@ impl Asked {
 /// Lists or runs the tests, one after another.
 pub(crate) fn run(tests: Vec<Test>) -> ExitCode {
     let asked = Asked::read();
-    let installed = agent::folder().is_some();
     let wanted = tests.iter().filter(|test| asked.wants(&test.name));
     if asked.list {
         // Skipped ones are listed in both lists: in all, and in that of the skipped.
-        for test in wanted.filter(|_| !asked.ignored_only || !installed) {
+        for test in wanted.filter(|test| !asked.ignored_only || test.installed.is_none()) {
             say(&format!("{}: test", test.name));
         }
         return ExitCode::SUCCESS;
     }
     let (mut passed, mut skipped, mut failed) = (0, 0, Vec::new());
     for test in wanted {
-        if !installed {
+        if test.installed.is_none() {
             skipped += 1;
             say(&format!(
-                "test {} ... ignored, `make test-agents` installs the agents and runs it",
-                test.name
+                "test {} ... ignored, `make {}` installs what it needs and runs it",
+                test.name, test.goal
             ));
         } else if asked.ignored_only {
             // None of them is skipped where the agents are installed.

@@ -13,9 +13,15 @@ const IN_A_ROW: usize = 20;
 const LEFT_BY_AGENTS: &[&str] = &["qwen-socks-"];
 
 pub(crate) fn tests() -> Vec<Test> {
+    let test = |name: &str, body: fn()| Test {
+        name: format!("leftovers::{name}"),
+        installed: crate::agent::folder(),
+        goal: "test-agents",
+        body: Box::new(body),
+    };
     vec![
-        Test { name: "leftovers::twenty_runs_in_a_row_leave_nothing".to_owned(), body: Box::new(in_a_row) },
-        Test { name: "leftovers::eight_runs_at_once_leave_nothing".to_owned(), body: Box::new(at_once) },
+        test("twenty_runs_in_a_row_leave_nothing", in_a_row),
+        test("eight_runs_at_once_leave_nothing", at_once),
     ]
 }
 

@@ -27,6 +27,8 @@ pub(crate) fn tests() -> Vec<Test> {
     let with = |agent: &'static Agent| {
         SCENARIOS.iter().map(move |(name, scenario)| Test {
             name: format!("{}::{name}", agent.name),
+            installed: crate::agent::folder(),
+            goal: "test-agents",
             body: Box::new(move || scenario(agent)),
         })
     };

@@ -43,7 +43,6 @@ impl Stage {
             scratch: tempfile::tempdir().unwrap(),
             variables: Vec::new(),
         };
-        let programs = agent::folder().unwrap().join("node_modules/.bin");
         let mut config = String::new();
         for agent in agents {
             let set_up = (agent.set_up)(stage.home.path(), &stage.mock.url());
@@ -53,7 +52,7 @@ impl Stage {
                 std::fs::write(path, text).unwrap();
             }
             stage.variables.extend(set_up.variables);
-            let program = programs.join(agent.program);
+            let program = agent::folder().unwrap().join("node_modules/.bin").join(agent.program);
             assert!(program.exists(), "`{}` is not installed", program.display());
             let mut argv = vec![program.display().to_string()];
             argv.extend(agent.arguments.iter().map(|&argument| argument.to_owned()));
@@ -64,8 +63,15 @@ impl Stage {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rally"));
-        command.args(arguments).current_dir(self.work.path()).stdin(Stdio::null());
+        let mut command = self.command_of(Path::new(env!("CARGO_BIN_EXE_rally")));
+        command.args(arguments);
+        command
+    }
+
+    /// Any program, in the work folder and with the environment of this stage.
+    pub(crate) fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.work.path()).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env_clear().env("RALLY_HOME", self.data.path());
         command.env("HOME", self.home.path()).env("TMPDIR", self.scratch.path());

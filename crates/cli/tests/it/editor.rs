@@ -159,8 +159,8 @@ fn a_prompt_streams_words_thoughts_plan_and_tools_and_ends_with_the_turn() {
     let kinds: Vec<&str> =
         editor.updates.iter().map(|it| it["update"]["sessionUpdate"].as_str().unwrap()).collect();
     assert!(kinds.contains(&"plan") && kinds.contains(&"tool_call"), "{kinds:?}");
-    let calls = editor.updates.iter().map(|it| &it["update"]).filter(|it| it["toolCallId"].is_string());
-    assert_eq!(calls.last().unwrap()["status"], "completed");
+    let mut calls = editor.updates.iter().map(|it| &it["update"]).filter(|it| it["toolCallId"].is_string());
+    assert_eq!(calls.next_back().unwrap()["status"], "completed");
     assert!(rally.path("made.txt").exists());
     // The session is a room, with the task and its story.
     let room = rally.json(&["room", "show", &session]);
