@@ -18,7 +18,7 @@ use rallypoint_ops::types::{
     TaskView,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::updates::{self, Told, call_id};
@@ -28,6 +28,8 @@ use super::{Rallypoint, refused};
 const CANCEL_CHECK: Duration = Duration::from_millis(20);
 /// Silence after which the task is looked at anyway.
 const LOOK_AFTER: Duration = Duration::from_secs(2);
+/// Events that were read and not passed on yet.
+const FORWARDED: usize = 64;
 /// Events read at once.
 const PAGE: u32 = 500;
 
@@ -170,6 +172,28 @@ impl Following<'_> {
         let input = EventsInput { task_id: Some(self.task_id), after: Some(self.last), ..Default::default() };
         let hook = (self.agent.shared.daemon.reconnect)();
         let mut stream = self.agent.client().follow(input).on_reconnect(hook);
+        // Read by a task of its own: a stream that is dropped in the middle of connecting begins anew, and the checks
+        // for a cancel would drop it again and again on a busy machine.
+        let (forward, mut records) = channel(FORWARDED);
+        let reading = tokio::spawn(async move {
+            loop {
+                let record = stream.next().await;
+                let is_last = record.is_err();
+                if forward.send(record).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        let settled = self.follow(&mut records, &mut choices).await;
+        reading.abort();
+        settled
+    }
+
+    async fn follow(
+        &mut self,
+        records: &mut Receiver<Result<EventRecord, ClientError>>,
+        choices: &mut UnboundedReceiver<Choice>,
+    ) -> Result<TaskView, ClientError> {
         let mut cancel_check = interval(CANCEL_CHECK);
         cancel_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let first: TaskView = self.agent.call("task.get", &TaskRef { task_id: self.task_id }).await?;
@@ -180,7 +204,7 @@ impl Following<'_> {
         let mut silence = Box::pin(sleep(LOOK_AFTER));
         loop {
             let look = tokio::select! {
-                record = stream.next() => {
+                Some(record) = records.recv() => {
                     silence.set(sleep(LOOK_AFTER));
                     self.show(&record?)
                 }
