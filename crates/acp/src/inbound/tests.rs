@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use rallypoint_model::agent_io::{AgentInput, AgentItem, AgentOutput};
 use rallypoint_model::agent_offer::AgentCapabilities;
-use rallypoint_model::usage::{TokenCounts, UsageKind};
+use rallypoint_model::usage::UsageKind;
 
 use super::*;
 use crate::frames::Line;

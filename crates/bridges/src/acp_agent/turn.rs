@@ -286,7 +286,7 @@ impl Following<'_> {
                 false
             }
             Event::QuestionOpened { question_id, question, session_id, .. } => {
-                if let QuestionKind::Approval { title, tool_kind, options } = question {
+                if let QuestionKind::Approval { title, tool_kind, options, .. } = question {
                     self.ask(*question_id, session_id.or(self.main), title, tool_kind, options);
                 }
                 true
