@@ -18,6 +18,7 @@ mod accounts;
 mod memory;
 mod modern;
 mod odd_frames;
+mod permits;
 mod quirks;
 mod spending;
 mod tools;
@@ -60,6 +61,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("bad-utf8", "says bytes that are no UTF-8"),
     ("permission", "asks for permission and says what it was given"),
     ("permission-wait", "asks for permission and waits for the answer even when cancelled"),
+    (
+        "permits",
+        "N [leaves]: asks for N things at once; what is allowed writes `ran-N`; may end its turn before the answers",
+    ),
     ("stderr-flood", "writes 1 MiB to standard error before it answers"),
     ("no-newline", "leaves out the line end of its last frame and exits"),
     ("usage", "reports tokens with its answer"),

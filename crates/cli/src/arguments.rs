@@ -347,6 +347,9 @@ pub(crate) enum QuestionVerb {
         /// Value of a field of a form; may be repeated
         #[arg(long, value_name = "NAME=VALUE", value_parser = option_pair)]
         field: Vec<(String, String)>,
+        /// Answer as an agent and within what it may decide: `main`, or the session of one above
+        #[arg(long = "as", value_name = "AGENT")]
+        as_agent: Option<String>,
     },
 }
 

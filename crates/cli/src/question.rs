@@ -1,6 +1,6 @@
 //! `rally question`: what waits for a person.
 
-use rallypoint_model::question::Answer;
+use rallypoint_model::question::{Answer, AnsweringAgent};
 use rallypoint_ops::types::{AnswerInput, Empty, ListQuestionsInput, QuestionList};
 use serde_json::{Value, json};
 
@@ -31,15 +31,22 @@ pub(crate) async fn carry_out(
                 }
             }
         }
-        QuestionVerb::Answer { question, allow, decline, text, accept, option, field } => {
+        QuestionVerb::Answer { question, allow, decline, text, accept, option, field, as_agent } => {
             let question_id = resolve::question(&client, &question).await?;
             let answer = if field.is_empty() {
                 answer(allow, decline, text, accept, option)?
             } else {
                 Answer::Value { value: fields(field) }
             };
-            let Empty {} =
-                client.call("question.answer", &AnswerInput { question_id, answer, by: person() }).await?;
+            let agent = match as_agent.as_deref() {
+                None => None,
+                Some("main") => Some(AnsweringAgent::MainAgent),
+                Some(session) => {
+                    Some(AnsweringAgent::Session { session_id: resolve::session(&client, session).await? })
+                }
+            };
+            let input = AnswerInput { question_id, answer, by: person(), agent };
+            let Empty {} = client.call("question.answer", &input).await?;
             if output.is_json() {
                 output.json(&json!({ "questionId": question_id }))?;
             } else {

@@ -8,6 +8,7 @@
 
 mod advance;
 mod agent;
+mod agent_answer;
 pub mod archive;
 mod attachments;
 mod children;
@@ -196,6 +197,9 @@ impl Deciding<'_, '_> {
             }
             Command::AnswerQuestion { question_id, answer, by } => {
                 self.answer_question(*question_id, answer, by)
+            }
+            Command::AnswerQuestionAsAgent { question_id, answer, agent } => {
+                self.answer_as_agent(*question_id, answer, *agent)
             }
             Command::OverrideTask { task_id, passed, by, reason } => {
                 self.override_task(*task_id, *passed, by, reason)

@@ -35,6 +35,8 @@ pub struct Verdict {
     pub layer: String,
     /// The rule, by its number from 1, or the preset with the line of its table.
     pub rule: String,
+    /// Name of the agent above whose layer it is.
+    pub inherited_from: Option<String>,
 }
 
 /// Decides about a request. The first of the strictest answers is the one that is named.
@@ -54,6 +56,7 @@ pub fn decide(permissions: &AgentPermissions, request: &Request) -> Verdict {
         decision: PermissionDecision::Reject,
         layer: "configuration".to_owned(),
         rule: "the request says nothing".to_owned(),
+        inherited_from: None,
     });
     if verdict.decision == PermissionDecision::Ask
         && let Some(silent) = layers.iter().find(|layer| layer.preset.never_asks())
@@ -65,7 +68,12 @@ pub fn decide(permissions: &AgentPermissions, request: &Request) -> Verdict {
 }
 
 fn decide_face(layer: &PolicyLayer, request: &Request, face: &Face) -> Verdict {
-    let verdict = |decision, rule| Verdict { decision, layer: layer.title(), rule };
+    let verdict = |decision, rule| Verdict {
+        decision,
+        layer: layer.title(),
+        rule,
+        inherited_from: layer.inherited_from.clone(),
+    };
     let first = |effect: RuleEffect| {
         let mut numbered = (1_usize..).zip(&layer.rules).filter(|(_, rule)| rule.effect == effect);
         numbered.find(|(_, rule)| matching::touches(rule, request, face))
@@ -98,5 +106,7 @@ pub fn option_of_kind<'a>(options: &'a [ApprovalOption], kind: &str) -> Option<&
     options.iter().find(|option| option.kind == kind)
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

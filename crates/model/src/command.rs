@@ -15,7 +15,7 @@ use crate::ids::{
 use crate::mail;
 use crate::message::RoomKind;
 use crate::permission::AgentPermissions;
-use crate::question::Answer;
+use crate::question::{Answer, AnsweringAgent};
 use crate::retention::DeleteMode;
 use crate::routing::ExplicitEvent;
 use crate::session::GenerationEnd;
@@ -404,6 +404,15 @@ pub enum Command {
         answer: Answer,
         /// Who answers.
         by: String,
+    },
+    /// Answer an open question of another agent, within what that agent may decide.
+    AnswerQuestionAsAgent {
+        /// Which.
+        question_id: QuestionId,
+        /// The answer.
+        answer: Answer,
+        /// Which agent answers.
+        agent: AnsweringAgent,
     },
     /// Accept or reject a task by name and reason.
     OverrideTask {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ids::SessionId;
+
 /// What is being asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -42,6 +44,9 @@ pub struct PolicyReason {
     pub layer: String,
     /// The rule with its number, or the preset with the line of its table.
     pub rule: String,
+    /// Name of the agent above whose layer it is; absent for the asking agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited_from: Option<String>,
 }
 
 impl std::fmt::Display for PolicyReason {
@@ -135,6 +140,20 @@ pub enum QuestionTrigger {
 impl QuestionTrigger {
     /// Every trigger, for tables and their tests.
     pub const ALL: [Self; 4] = [Self::Answer, Self::Decline, Self::Expire, Self::Withdraw];
+}
+
+/// An agent that answers what another one asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AnsweringAgent {
+    /// The main agent of the room that asked for the task.
+    MainAgent,
+    /// A session above the one that asks.
+    Session {
+        /// Its id.
+        #[serde(rename = "sessionId")]
+        session_id: SessionId,
+    },
 }
 
 /// An answer as a person or parent gives it.

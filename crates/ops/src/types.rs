@@ -14,7 +14,7 @@ use rallypoint_model::command::AgentChoice;
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::{Message, RoomKind};
-use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
+use rallypoint_model::question::{Answer, AnsweringAgent, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::Deletion;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
 use rallypoint_model::session::{GenerationStatus, SessionStatus};
@@ -542,6 +542,9 @@ pub struct AnswerInput {
     /// Who answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The agent that answers, where it is no person; then `by` does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AnsweringAgent>,
 }
 
 /// A room.

@@ -129,10 +129,10 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "question.list" => answer(lists::questions(shared, read(input)?).await?),
         "question.answer" => {
             let input: AnswerInput = read(input)?;
-            let command = Command::AnswerQuestion {
-                question_id: input.question_id,
-                answer: input.answer,
-                by: name(input.by),
+            let AnswerInput { question_id, answer: given, by, agent } = input;
+            let command = match agent {
+                Some(agent) => Command::AnswerQuestionAsAgent { question_id, answer: given, agent },
+                None => Command::AnswerQuestion { question_id, answer: given, by: name(by) },
             };
             shared.decider.decide(command).await?;
             answer(Empty {})

@@ -71,6 +71,10 @@ fn a_profile_names_modes_for_presets_it_knows_and_nothing_is_asks_always_by_itse
     let registry = Registry::built_in().unwrap();
     let claude = registry.get("claude").unwrap();
     assert_eq!(claude.preset_modes.get(&Preset::Readonly).map(String::as_str), Some("plan"));
+    let gemini = registry.get("gemini").unwrap();
+    assert_eq!(gemini.preset_modes.get(&Preset::Readonly).map(String::as_str), Some("plan"));
+    // Its `plan` runs commands without asking, so nothing of it holds.
+    assert!(registry.get("opencode").unwrap().preset_modes.is_empty());
     assert!(registry.list().all(|profile| !profile.asks_always));
     let text = "[profiles.mine]\nargv = [\"mine\"]\nasksAlways = true\npermissions = \"readonly\"\n\
                 [profiles.mine.presetModes]\nreadonly = \"look\"\n";

@@ -18,6 +18,7 @@ use rallypoint_model::completion::{CompletionReport, ReportedTest};
 use super::accounts::Accounts;
 use super::memory::Memory;
 use super::odd_frames;
+use super::permits::Permits;
 use super::quirks::{self, SlowStart};
 use super::spending::Spending;
 use super::tools;
@@ -69,6 +70,7 @@ enum Scenario {
     BadUtf8,
     Permission,
     PermissionWait,
+    Permits(Permits),
     StderrFlood,
     NoNewline,
     Usage,
@@ -128,6 +130,10 @@ impl ScenarioAgent {
             "bad-utf8" => Scenario::BadUtf8,
             "permission" => Scenario::Permission,
             "permission-wait" => Scenario::PermissionWait,
+            "permits" => Scenario::Permits(Permits {
+                count: number(0, Some(3))?,
+                leaves: args.get(1).is_some_and(|word| word == "leaves"),
+            }),
             "stderr-flood" => Scenario::StderrFlood,
             "no-newline" => Scenario::NoNewline,
             "usage" => Scenario::Usage,
@@ -281,6 +287,7 @@ impl Agent for ScenarioAgent {
                     turn.request_permission_through_cancel("ask-1", "touch a file", "execute", &CHOICES);
                 return Ok(permission_end(turn, &answer));
             }
+            Scenario::Permits(permits) => return permits.ask(turn),
             Scenario::StderrFlood => {
                 // A reader that is gone is no reason to stop.
                 let _ = std::io::stderr()

@@ -236,7 +236,10 @@ impl Follower {
         };
         self.live.resume();
         match self
-            .call::<_, Empty>("question.answer", &AnswerInput { question_id, answer, by: person() })
+            .call::<_, Empty>(
+                "question.answer",
+                &AnswerInput { question_id, answer, by: person(), agent: None },
+            )
             .await
         {
             Ok(Empty {}) => Ok(()),

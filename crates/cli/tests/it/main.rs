@@ -20,6 +20,7 @@ mod folders;
 mod help;
 mod modern;
 mod outcomes;
+mod permits;
 mod questions;
 mod quirks;
 mod resets;

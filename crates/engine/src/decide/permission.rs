@@ -84,7 +84,8 @@ impl Deciding<'_, '_> {
                 self.answer_permission(generation_id, request_id, option_id, Some(run_id));
             }
             None => {
-                let because = Some(PolicyReason { layer: verdict.layer, rule: verdict.rule });
+                let Verdict { layer, rule, inherited_from, .. } = verdict;
+                let because = Some(PolicyReason { layer, rule, inherited_from });
                 let options = options.to_vec();
                 let question = QuestionKind::Approval { title: title.clone(), tool_kind, options, because };
                 self.ask_approval(run_id, request_id, question, &title);

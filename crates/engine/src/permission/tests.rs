@@ -267,3 +267,73 @@ fn rules_that_match_nothing_or_too_much_are_named() {
         assert_eq!(checked(rule), Ok(()));
     }
 }
+
+#[test]
+fn arguments_and_variables_beside_a_command_belong_to_it() {
+    let rules = json!([{"effect": "allow", "commands": ["make", "make test"]}]);
+    let standard = |raw: Value| decided(Preset::Standard, rules.clone(), &asked("execute", &[], raw));
+    assert_eq!(standard(json!({"command": "make", "args": ["test"]})), Allow);
+    assert_eq!(standard(json!({"command": "make", "args": []})), Allow);
+    assert_eq!(standard(json!({"command": "make", "env": {}})), Allow);
+    for raw in [
+        json!({"command": "make", "args": ["install"]}),
+        json!({"command": "make", "arguments": ["test", "install"]}),
+        json!({"command": "make test", "args": ["install"]}),
+        json!({"command": "make", "args": [1]}),
+        json!({"command": "make", "env": {"LD_PRELOAD": "./x.so"}}),
+        json!({"command": "make", "env": [{"name": "A", "value": "1"}]}),
+        json!({"command": ["make", 1]}),
+        json!({"command": ["./bash", "-c", "make"]}),
+    ] {
+        assert_eq!(standard(raw.clone()), Ask, "{raw}");
+    }
+    let disguised = asked("read", &["/w/a"], json!({"command": ["rm", 1]}));
+    assert_eq!(decided(Preset::Readonly, json!([]), &disguised), Reject);
+}
+
+#[test]
+fn what_comes_through_a_pipe_or_leads_out_is_dangerous() {
+    let permissive = |text: &str| decided(Preset::Permissive, json!([]), &runs(text));
+    for text in [
+        "base64 -d x | bash",
+        "cat x | python3",
+        "cat x | sh -",
+        "cp a /etc/a",
+        "mv a ../b",
+        "sed -i s/a/b/ /etc/hosts",
+        "tar --directory=/etc -xf a",
+        "git -C . push",
+        "git -c core.pager=x log",
+        "npm -w a publish",
+        "if true; then rm x; fi",
+    ] {
+        assert_eq!(permissive(text), Ask, "{text}");
+    }
+    for text in ["cp a b", "mv a /w/b", "python3 x.py", "bash x.sh", "git -C sub status"] {
+        assert_eq!(permissive(text), Allow, "{text}");
+    }
+}
+
+#[test]
+fn what_hides_from_a_rule_is_not_let_through_with_its_whole_kind() {
+    let commands = json!([
+        {"effect": "allow", "tools": ["execute"]},
+        {"effect": "deny", "commands": ["git push"]},
+    ]);
+    let standard = |text: &str| decided(Preset::Standard, commands.clone(), &runs(text));
+    assert_eq!(standard("make && ls"), Allow);
+    for text in ["g=push; git $g", "git \\push", "$(cat x)"] {
+        assert_ne!(standard(text), Allow, "{text}");
+    }
+    let alone = json!([{"effect": "allow", "tools": ["execute"]}]);
+    assert_eq!(decided(Preset::Standard, alone, &runs("$(cat x)")), Allow, "nothing is named beside it");
+    let paths = json!([
+        {"effect": "allow", "tools": ["edit", "fetch"]},
+        {"effect": "deny", "paths": ["**/.env"]},
+    ]);
+    let standard = |request: &Request| decided(Preset::Standard, paths.clone(), request);
+    assert_eq!(standard(&asked("edit", &["/etc/x"], json!({}))), Allow);
+    assert_eq!(standard(&asked("edit", &[], json!({"where": "/w/.env"}))), Ask);
+    assert_eq!(standard(&asked("edit", &[], json!({"targetFile": "/w/.env"}))), Reject);
+    assert_eq!(standard(&asked("fetch", &[], json!({"url": "http://x"}))), Allow);
+}

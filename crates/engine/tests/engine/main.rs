@@ -20,6 +20,8 @@ mod mailboxes;
 mod mention_corpus;
 mod offers;
 mod old_journals;
+mod permission_page;
+mod permits;
 mod prompts;
 mod properties;
 mod questions;
