@@ -120,7 +120,7 @@ fn spawn_command(task_id: TaskId, parent: Option<SessionId>, launch: AgentLaunch
 
 fn spawn(world: &mut World, task_id: TaskId, parent: Option<SessionId>, launch: AgentLaunch) -> SessionId {
     world.ok(Command::SpawnSession(spawn_command(task_id, parent, launch)));
-    *world.state.sessions.keys().max().unwrap()
+    *world.state.sessions.keys().max().expect("a session")
 }
 
 #[test]
