@@ -11,6 +11,8 @@ use rallypoint_acp::rpc::{INTERNAL_ERROR, RpcError};
 
 /// How long one that leaves waits for the file `leave`.
 const LEAVES_AFTER: Duration = Duration::from_secs(60);
+/// How long after the answer `cancelled` the cancel of the turn may come.
+const CANCEL_COMES: Duration = Duration::from_secs(5);
 /// How often it looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -42,10 +44,13 @@ impl Permits {
             turn.send_message_chunk("I did without.");
             return Ok(PromptEnd::stopped("end_turn"));
         }
+        let mut cancelled = false;
         for each in answered {
-            each.map_err(|error| RpcError::new(INTERNAL_ERROR, format!("cannot write: {error}")))?;
+            cancelled |=
+                each.map_err(|error| RpcError::new(INTERNAL_ERROR, format!("cannot write: {error}")))?;
         }
-        if turn.cancel.is_set() {
+        // The answers overtake the cancel that they belong to.
+        if turn.cancel.is_set() || (cancelled && turn.cancel.wait(CANCEL_COMES)) {
             return Ok(PromptEnd::stopped("cancelled"));
         }
         turn.send_message_chunk("I have every answer.");
@@ -54,7 +59,8 @@ impl Permits {
 }
 
 /// The options have other ids and another order in each request, so that only kinds tell them apart.
-fn ask_one(turn: &Turn, number: u64) -> std::io::Result<()> {
+/// True when the answer was `cancelled`.
+fn ask_one(turn: &Turn, number: u64) -> std::io::Result<bool> {
     let id = |word: &str| format!("{word}-{number}");
     let ids = [id("x"), id("y"), id("z")];
     let mut choices = [
@@ -65,6 +71,7 @@ fn ask_one(turn: &Turn, number: u64) -> std::io::Result<()> {
     choices.rotate_left(usize::try_from(number % 3).unwrap_or(0));
     let title = format!("write ran-{number}");
     let answer = turn.request_permission_through_cancel(&id("ask"), &title, "execute", &choices);
+    let cancelled = matches!(answer, PermissionAnswer::Cancelled);
     let word = match answer {
         PermissionAnswer::Selected(option) => {
             if option == ids[0] || option == ids[1] {
@@ -75,5 +82,6 @@ fn ask_one(turn: &Turn, number: u64) -> std::io::Result<()> {
         PermissionAnswer::Cancelled => "cancelled".to_owned(),
     };
     let mut answers = OpenOptions::new().append(true).create(true).open(turn.session.cwd.join("answers"))?;
-    answers.write_all(format!("{number} {word}\n").as_bytes())
+    answers.write_all(format!("{number} {word}\n").as_bytes())?;
+    Ok(cancelled)
 }
