@@ -19,6 +19,7 @@ mod memory;
 mod modern;
 mod odd_frames;
 mod quirks;
+mod steerable;
 mod turns;
 
 use turns::ScenarioAgent;
@@ -77,6 +78,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("apologises", "ends its turn well, with a provider's failure as its words"),
     ("modern", "FILE: offers options, resumes and closes, and does what `do-…` in its goal says"),
     ("older", "FILE: the same with modes and models from before there were options"),
+    (
+        "steerable",
+        "[FILE]: takes words in its turn until it is told to finish, or refuses them until the file is there",
+    ),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 
@@ -100,6 +105,7 @@ pub(crate) fn serve(args: &[String], input: impl BufRead, output: impl Write + S
             }
             None => usage(&format!("scenario `{name}` needs a file")),
         },
+        "steerable" => steerable::serve(args.first().map(String::as_str), input, output),
         name => match ScenarioAgent::from_args(name, args) {
             Ok(agent) => with_server(agent, input, output),
             Err(message) => usage(&message),

@@ -14,6 +14,7 @@ use crate::ids::{
 use crate::mail;
 use crate::message::RoomKind;
 use crate::permission::AgentPermissions;
+use crate::progress::ProgressMode;
 use crate::question::Answer;
 use crate::retention::DeleteMode;
 use crate::routing::ExplicitEvent;
@@ -55,6 +56,9 @@ pub struct AgentLaunch {
     /// Whether the same holds for one that it opens again without repeating its history.
     #[serde(default)]
     pub trusts_resume: bool,
+    /// Whether it takes words while it is in a turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_words_in_turn: bool,
     /// How the agent counts tokens.
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.
@@ -75,7 +79,7 @@ pub struct AgentLaunch {
     pub choice: AgentChoice,
     /// How it talks to its parent, when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<mail::Conversation>,
+    pub conversation: Option<mail::ConversationMode>,
 }
 
 /// Why a task got an agent.
@@ -156,6 +160,9 @@ pub struct CreateTask {
     /// Files that go with its goal.
     #[serde(default)]
     pub attachments: Vec<NewAttachment>,
+    /// How its platform conversation hears of its progress; as the room does when absent.
+    #[serde(default)]
+    pub progress: Option<ProgressMode>,
 }
 
 /// Make a room.
@@ -237,6 +244,24 @@ pub enum Command {
     },
     /// Say something in a room.
     SayInRoom(SayInRoom),
+    /// Let a room's conversation hear of progress in another way.
+    SetProgress {
+        /// Which.
+        room_id: RoomId,
+        /// How.
+        mode: ProgressMode,
+        /// Who asks.
+        by: String,
+    },
+    /// A sink answered a progress post.
+    ProgressAnswered {
+        /// The task that it is about.
+        task_id: TaskId,
+        /// Which post of it, from 1.
+        edition: u32,
+        /// What came of it.
+        answer: SinkAnswer,
+    },
     /// A sink answered an offer.
     DeliveryAnswered {
         /// Which delivery.

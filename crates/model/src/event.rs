@@ -1,6 +1,9 @@
 //! Events: facts of the journal.
 
 mod kind;
+mod planned;
+
+pub use planned::{PlannedAction, ReplyRole};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +20,9 @@ use crate::ids::{
 };
 use crate::mail::Mail;
 use crate::message::{Message, RoomKind};
+use crate::mid_turn::MidTurnMoved;
 use crate::permission::PermissionDecision;
+use crate::progress::{OfferedProgress, ProgressModeSet, SettledProgress};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
 use crate::routing::NotRouted;
@@ -99,55 +104,6 @@ pub struct ResultRef {
     pub bytes: u64,
 }
 
-/// One step of a main agent's plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum PlannedAction {
-    /// Say something in the room.
-    Reply {
-        /// The words.
-        text: String,
-        /// What kind of reply it is in the life of the request.
-        role: ReplyRole,
-    },
-    /// Say something to a session.
-    SendToAgent {
-        /// Which.
-        #[serde(rename = "sessionId")]
-        session_id: SessionId,
-        /// The words.
-        text: String,
-        /// Why.
-        purpose: RunPurpose,
-    },
-    /// End a session.
-    StopAgent {
-        /// Which.
-        #[serde(rename = "sessionId")]
-        session_id: SessionId,
-    },
-    /// Start the sub-agent that a task asks for, by its place in the request.
-    SpawnAgent {
-        /// The task.
-        #[serde(rename = "taskId")]
-        task_id: TaskId,
-        /// Place in the task's list.
-        index: u32,
-    },
-}
-
-/// Place of a reply in the life of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplyRole {
-    /// Work has begun.
-    Acknowledgement,
-    /// The person must act.
-    Question,
-    /// It has ended.
-    Terminal,
-}
-
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "data", rename_all_fields = "camelCase")]
@@ -221,6 +177,18 @@ pub enum Event {
         /// When it is given up now.
         deadline_at: Timestamp,
     },
+    /// A room, or one task, hears of progress in another way.
+    #[serde(rename = "progress.mode_set")]
+    ProgressModeSet(ProgressModeSet),
+    /// A progress post is given to its channel.
+    #[serde(rename = "progress.offered")]
+    ProgressOffered(OfferedProgress),
+    /// What became of it.
+    #[serde(rename = "progress.settled")]
+    ProgressSettled(SettledProgress),
+    /// Words are given to an agent in its turn, or what became of them.
+    #[serde(rename = "session.mid_turn")]
+    MidTurnMoved(MidTurnMoved),
     /// The end of a run goes another way, because the conversation that asked for it was reset.
     #[serde(rename = "result.rerouted")]
     ResultRerouted {

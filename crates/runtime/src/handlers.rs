@@ -124,6 +124,8 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
         "room.create" => answer(rooms::create(shared, read(input)?).await?),
         "room.get" => answer(rooms::get(shared, &read::<RoomRef>(input)?.room_id).await?),
         "room.reset" => answer(rooms::reset(shared, read(input)?).await?),
+        "room.active" => answer(rooms::active(shared, &read::<RoomRef>(input)?.room_id).await?),
+        "room.progress" => answer(rooms::progress(shared, read(input)?).await?),
         "room.say" => answer(rooms::say(shared, read(input)?).await?),
         "message.search" => answer(search::messages(shared, read(input)?).await?),
         "search" => answer(search::everywhere(shared, read(input)?).await?),

@@ -225,7 +225,10 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                 }
                 run.said.last_stretch = run.said.text.len();
             }
-            let was = run.open_tools.clone();
+            let was = (run.open_tools.clone(), run.tools);
+            if matches!(output, AgentOutput::ToolCall { .. }) {
+                run.tools = run.tools.saturating_add(1);
+            }
             match call.status.as_deref() {
                 Some("completed" | "failed") => {
                     run.open_tools.remove(&call.tool_call_id);
@@ -241,7 +244,7 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                     }
                 }
             }
-            if was != run.open_tools {
+            if (&was.0, was.1) != (&run.open_tools, run.tools) {
                 changes.touch(RowRef::Run(run.id));
             }
         }
@@ -274,6 +277,7 @@ fn kind_of(input: &AgentInput) -> InputKind {
         AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => InputKind::LoadSession,
         AgentInput::CloseSession { .. } => InputKind::Close,
         AgentInput::Prompt { .. } => InputKind::Prompt,
+        AgentInput::Steer { .. } => InputKind::Steer,
         AgentInput::Cancel { .. }
         | AgentInput::AnswerPermission { .. }
         | AgentInput::AnswerElicitation { .. }

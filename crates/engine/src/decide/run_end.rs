@@ -80,6 +80,7 @@ impl Deciding<'_, '_> {
             reference
         });
         self.withdraw_run_questions(run_id, "the end of its run");
+        self.settle_mid_turn(run_id);
         let Some(aggregate) = self.run_aggregate(run_id) else {
             return;
         };

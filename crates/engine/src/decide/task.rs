@@ -3,6 +3,7 @@
 use rallypoint_model::command::{Acceptance, AgentLaunch, CreateTask, Outcome};
 use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{CriterionId, TaskId};
+use rallypoint_model::progress::ProgressModeSet;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::RunPurpose;
 use rallypoint_model::task::{Criterion, CriterionCheck, TaskReason, TaskStatus, TaskTrigger};
@@ -86,6 +87,11 @@ impl Deciding<'_, '_> {
                 attachments,
             },
         );
+        if let Some(mode) = create.progress {
+            let by = create.requested_by.clone();
+            let set = ProgressModeSet { room_id, task_id: Some(task_id), mode, by };
+            self.emit(Aggregate::Task(task_id), self.task_scope(task_id), Event::ProgressModeSet(set));
+        }
         self.post(Post {
             room_id,
             speaker: Voice::User(create.requested_by.clone()),

@@ -266,6 +266,7 @@ pub(crate) fn task(number: u128) -> CreateTask {
         budget: rallypoint_model::admission::Budget::default(),
         platform_message_id: None,
         attachments: Vec::new(),
+        progress: None,
     }
 }
 
