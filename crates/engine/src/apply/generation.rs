@@ -204,6 +204,11 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
             }
             // Text alone does not rewrite the run's row: the journal holds it.
             hear(run, *last_frame, output, changes);
+            // Not in `hear`: the row has this number, which is not counted again when the words are read again.
+            if matches!(output, AgentOutput::ToolCall { .. }) {
+                run.tools = run.tools.saturating_add(1);
+                changes.touch(RowRef::Run(run.id));
+            }
         }
         _ => {}
     }
@@ -225,10 +230,7 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                 }
                 run.said.last_stretch = run.said.text.len();
             }
-            let was = (run.open_tools.clone(), run.tools);
-            if matches!(output, AgentOutput::ToolCall { .. }) {
-                run.tools = run.tools.saturating_add(1);
-            }
+            let was = run.open_tools.clone();
             match call.status.as_deref() {
                 Some("completed" | "failed") => {
                     run.open_tools.remove(&call.tool_call_id);
@@ -244,7 +246,7 @@ pub fn hear(run: &mut Run, last_frame: u64, output: &AgentOutput, changes: &mut 
                     }
                 }
             }
-            if (&was.0, was.1) != (&run.open_tools, run.tools) {
+            if was != run.open_tools {
                 changes.touch(RowRef::Run(run.id));
             }
         }
