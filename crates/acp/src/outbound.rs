@@ -116,6 +116,10 @@ pub fn encode_with(input: &AgentInput, seq: u64, beside: &Beside) -> Vec<u8> {
             let prompt = blocks.iter().map(content_block).chain(files).collect();
             request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))
         }
+        AgentInput::Steer { agent_session_id, blocks } => {
+            let prompt = blocks.iter().map(content_block).collect();
+            request(seq, "session/prompt", PromptRequest::new(session_id(agent_session_id), prompt))
+        }
         AgentInput::Cancel { agent_session_id } => {
             let params = CancelNotification::new(session_id(agent_session_id));
             line(&Notification { jsonrpc: "2.0", method: "session/cancel", params })

@@ -73,6 +73,9 @@ pub struct Profile {
     /// Whether the same holds for one that it resumes, that is opens without repeating its history.
     #[serde(default)]
     pub trusts_resume: bool,
+    /// Whether it takes a second `session/prompt` while one is open, works its words in and answers it.
+    #[serde(default)]
+    pub takes_words_in_turn: bool,
     /// The way to log in that it is told to take, by the id that it names; one that reads a key, never one that asks a
     /// person.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ mod odd_frames;
 mod permits;
 mod quirks;
 mod spending;
+mod steerable;
 mod tools;
 mod turns;
 
@@ -92,6 +93,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "calls",
         "FILE: starts its tool server, makes the calls in the file, one a line, and says what they gave",
     ),
+    (
+        "steerable",
+        "[FILE]: takes words in its turn until it is told to finish, or refuses them until the file is there",
+    ),
     ("forgets", "FILE: dies in its first prompt, says that it can load sessions and can't"),
 ];
 
@@ -115,6 +120,7 @@ pub(crate) fn serve(args: &[String], input: impl BufRead, output: impl Write + S
             }
             None => usage(&format!("scenario `{name}` needs a file")),
         },
+        "steerable" => steerable::serve(args.first().map(String::as_str), input, output),
         name => match ScenarioAgent::from_args(name, args) {
             Ok(agent) => with_server(agent, input, output),
             Err(message) => usage(&message),

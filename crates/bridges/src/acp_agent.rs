@@ -193,6 +193,7 @@ impl Agent for Rallypoint {
             title: title.or_else(|| Some("Editor".to_owned())),
             conversation: None,
             idempotency_key: Some(uuid::Uuid::new_v4().to_string()),
+            progress: None,
         };
         let room: RoomView =
             self.shared.runtime.block_on(self.call("room.create", &input)).map_err(refused)?;

@@ -8,4 +8,4 @@ mod sink;
 mod webhook;
 
 pub use sink::{Answered, Outgoing, Sink};
-pub use webhook::{SigningKey, Webhook, WebhookError};
+pub use webhook::{SigningKey, Webhook, WebhookError, WebhookTraits};

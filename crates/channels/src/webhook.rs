@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use rallypoint_model::channel::Conversation;
 use rallypoint_model::delivery::SinkAnswer;
 use rallypoint_model::ids::{DeliveryId, MessageId, RoomId, TaskId};
+use rallypoint_model::progress::ProgressShape;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -76,9 +77,20 @@ pub struct Webhook {
     port: u16,
     authority: String,
     target: String,
-    takes_key: bool,
+    traits: WebhookTraits,
     signing_key: Option<SigningKey>,
     patience: Duration,
+}
+
+/// What the program behind an address can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookTraits {
+    /// Whether it takes a message of the same key only once.
+    pub takes_key: bool,
+    /// Whether it edits what it has, by the id of its receipt.
+    pub edits: bool,
+    /// Whether it puts a post into a thread under another message.
+    pub threads: bool,
 }
 
 /// What is posted.
@@ -95,6 +107,12 @@ struct Body<'a> {
     room_id: RoomId,
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<TaskId>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    transient: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edits: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    under: Option<&'a str>,
 }
 
 /// What is read of the answer.
@@ -107,7 +125,7 @@ impl Webhook {
     /// The sink at this address. `patience` is the time that it has for one answer.
     pub fn new(
         url: &str,
-        takes_key: bool,
+        traits: WebhookTraits,
         signing_key: Option<SigningKey>,
         patience: Duration,
     ) -> Result<Self, WebhookError> {
@@ -134,7 +152,7 @@ impl Webhook {
             port: authority.port_u16().unwrap_or(80),
             authority: authority.as_str().to_owned(),
             target,
-            takes_key,
+            traits,
             signing_key,
             patience,
         })
@@ -163,6 +181,11 @@ impl Webhook {
     }
 
     fn request(&self, outgoing: &Outgoing) -> Result<Request<Full<Bytes>>, String> {
+        let (edits, under) = match &outgoing.progress {
+            Some(ProgressShape::Edit { post_id }) => (Some(post_id.as_str()), None),
+            Some(ProgressShape::InThread { under }) => (None, under.as_deref()),
+            Some(ProgressShape::Post) | None => (None, None),
+        };
         let body = Body {
             version: 1,
             key: outgoing.key,
@@ -172,6 +195,9 @@ impl Webhook {
             message_id: outgoing.message_id,
             room_id: outgoing.room_id,
             task_id: outgoing.task_id,
+            transient: outgoing.progress.is_some(),
+            edits,
+            under,
         };
         let body = serde_json::to_vec(&body).map_err(|error| format!("it can't be written: {error}"))?;
         let mut request = Request::builder()
@@ -217,7 +243,7 @@ impl Webhook {
                 SinkAnswer::Busy { why, retry_after_ms }
             }
             // The first request of this key is still being worked on.
-            StatusCode::CONFLICT if self.takes_key => SinkAnswer::Busy { why, retry_after_ms },
+            StatusCode::CONFLICT if self.traits.takes_key => SinkAnswer::Busy { why, retry_after_ms },
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => SinkAnswer::Failed { why },
             _ if status.is_server_error() => SinkAnswer::Failed { why },
             _ if status.is_redirection() => {
@@ -230,7 +256,15 @@ impl Webhook {
 
 impl Sink for Webhook {
     fn takes_key(&self) -> bool {
-        self.takes_key
+        self.traits.takes_key
+    }
+
+    fn edits(&self) -> bool {
+        self.traits.edits
+    }
+
+    fn threads(&self) -> bool {
+        self.traits.threads
     }
 
     fn send(&self, outgoing: Outgoing) -> Answered<'_> {

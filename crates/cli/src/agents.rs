@@ -1,12 +1,15 @@
 //! `rally agents`: which agents there are, and what each needs.
 
+use rallypoint_ops::rooms::{ActiveList, RoomRef};
 use rallypoint_ops::types::{AgentList, AgentView, LoginState, PreflightInput};
 
 use crate::autostart::Connector;
 use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::resolve;
 use crate::show::table::Table;
+use crate::show::text::{Shown, harmless};
 
 pub(crate) async fn carry_out(
     names: Vec<String>,
@@ -34,6 +37,21 @@ pub(crate) async fn carry_out(
         table.row(&row);
     }
     table.print(output)?;
+    Ok(0)
+}
+
+/// Who works for a room, as its main agent gets to know it.
+pub(crate) async fn active(room: &str, connector: &Connector, output: &mut Output) -> Result<u8, Failure> {
+    let client = connector.ready().await?;
+    let room_id = resolve::room(&client, room).await?;
+    let list: ActiveList = client.call("room.active", &RoomRef { room_id }).await?;
+    if output.is_json() {
+        output.json(&list)?;
+    } else if list.text.is_empty() {
+        output.talk("no sub-agent is active there");
+    } else {
+        output.line(&harmless(&list.text, Shown::Whole))?;
+    }
     Ok(0)
 }
 

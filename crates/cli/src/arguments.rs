@@ -62,9 +62,12 @@ pub(crate) enum Verb {
         verb: policy::PolicyVerb,
     },
     /// List agents: where they are, which version, whether a login shows, and what to do next
+    #[command(args_conflicts_with_subcommands = true)]
     Agents {
         /// Only these
         names: Vec<String>,
+        #[command(subcommand)]
+        verb: Option<AgentsVerb>,
     },
     /// Read the full output of a run
     Result {
@@ -139,6 +142,9 @@ pub(crate) struct RunArguments {
     /// The platform's id of the message that asks; replies name it, and the same id asks once
     #[arg(long, value_name = "ID", requires = "room")]
     pub(crate) platform_message: Option<String>,
+    /// How the room's conversation hears of this work while it goes on: compact, threaded or silent [default: as the room]
+    #[arg(long, value_name = "MODE", value_parser = rooms::progress_mode, requires = "room")]
+    pub(crate) progress: Option<rallypoint_model::progress::ProgressMode>,
     /// Room where its agents talk among themselves [default: none]
     #[arg(long, value_name = "ID")]
     pub(crate) worktree_room: Option<String>,
@@ -364,6 +370,16 @@ pub(crate) struct UsageArguments {
     /// Only of runs that ended on this day of UTC, such as 2026-03-01
     #[arg(long, value_name = "DAY")]
     pub(crate) day: Option<jiff::civil::Date>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsVerb {
+    /// Show who works for a room, as its main agent gets to know it
+    Active {
+        /// Id, a part of it that no other room has, or `main`
+        #[arg(long, value_name = "ID", default_value = "main")]
+        room: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::arguments::{Arguments, Verb};
+use crate::arguments::{AgentsVerb, Arguments, Verb};
 use crate::autostart::Connector;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -122,7 +122,10 @@ async fn carried_out(arguments: Arguments, output: &mut Output) -> Result<u8, Fa
         Verb::Room { verb } => room::carry_out(verb, &connector, output).await,
         Verb::Delivery { verb } => delivery::carry_out(verb, &connector, output).await,
         Verb::Question { verb } => question::carry_out(verb, &connector, output).await,
-        Verb::Agents { names } => agents::carry_out(names, &connector, output).await,
+        Verb::Agents { names, verb: None } => agents::carry_out(names, &connector, output).await,
+        Verb::Agents { verb: Some(AgentsVerb::Active { room }), .. } => {
+            agents::active(&room, &connector, output).await
+        }
         Verb::Policy { verb } => policy::carry_out(verb, &connector, output).await,
         Verb::Result { verb } => results::carry_out(verb, &connector, output).await,
         Verb::Daemon { verb } => daemon::carry_out(verb, &connector, output).await,

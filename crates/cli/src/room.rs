@@ -3,7 +3,8 @@
 use rallypoint_client::Client;
 use rallypoint_model::message::{Message, RoomKind};
 use rallypoint_ops::rooms::{
-    CreateRoomInput, FoundPage, ResetRoomInput, RoomRef, SaidView, SayInput, SearchRoomsInput,
+    CreateRoomInput, FoundPage, ResetRoomInput, RoomProgressInput, RoomRef, SaidView, SayInput,
+    SearchRoomsInput,
 };
 use rallypoint_ops::types::{Empty, MessagePage, RoomList, RoomMessagesInput, RoomView};
 use serde_json::json;
@@ -39,6 +40,7 @@ pub(crate) async fn carry_out(
                     _ => RoomKind::Direct,
                 }),
                 conversation: create.conversation(),
+                progress: create.progress,
                 idempotency_key: None,
             };
             let room: RoomView = client.call("room.create", &input).await?;
@@ -59,6 +61,17 @@ pub(crate) async fn carry_out(
                     "room {} begins anew; `rally room show {} --all` shows what was said before",
                     room.room_id, room.room_id
                 ))?;
+            }
+            Ok(0)
+        }
+        RoomVerb::Progress { room, mode } => {
+            let room_id = resolve::room(&client, &room).await?;
+            let input = RoomProgressInput { room_id, mode, by: person() };
+            let room: RoomView = client.call("room.progress", &input).await?;
+            if output.is_json() {
+                output.json(&room)?;
+            } else {
+                output.line(&format!("room {}: progress is {}", room.room_id, room.progress.as_str()))?;
             }
             Ok(0)
         }

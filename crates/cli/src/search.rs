@@ -36,7 +36,7 @@ pub(crate) async fn carry_out(
         limit: Some(arguments.limit.clamp(1, PAGE)),
         cursor: None,
     };
-    let page: HitPage = client.call("search", &input).await?;
+    let page: HitPage = client.call("search.find", &input).await?;
     if output.is_json() {
         output.json(&page)?;
         return Ok(0);

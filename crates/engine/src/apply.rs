@@ -7,7 +7,9 @@ mod archive;
 mod clock;
 mod delivery;
 mod generation;
+mod mid_turn;
 mod native;
+mod progress;
 mod room;
 mod run;
 mod steering;
@@ -63,6 +65,10 @@ fn apply_event(state: &mut State, record: &EventRecord, changes: &mut Changes) {
         Event::DeliveryQueued(_) | Event::DeliveryMoved(_) | Event::DeliveryExtended { .. } => {
             delivery::delivery_event(state, record, changes);
         }
+        Event::ProgressModeSet(_) | Event::ProgressOffered(_) | Event::ProgressSettled(_) => {
+            progress::progress_event(state, record, changes);
+        }
+        Event::MidTurnMoved(_) => mid_turn::mid_turn_event(state, record, changes),
         Event::ResultRerouted { .. } => {}
         Event::MessagePosted { message, delivery_key } => {
             message_posted(state, message, delivery_key.as_deref(), changes);

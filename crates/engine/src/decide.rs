@@ -21,8 +21,10 @@ mod elicitation;
 mod files;
 mod generation;
 mod mail;
+mod mid_turn;
 mod pause;
 mod permission;
+mod progress;
 mod question;
 mod room;
 mod route;
@@ -165,6 +167,10 @@ impl Deciding<'_, '_> {
             Command::CreateRoom(create) => self.create_room(create),
             Command::ResetRoom { room_id, by } => self.reset_room(*room_id, by),
             Command::SayInRoom(say) => self.say_in_room(say),
+            Command::SetProgress { room_id, mode, by } => self.set_progress(*room_id, *mode, by),
+            Command::ProgressAnswered { task_id, edition, answer } => {
+                Ok(self.progress_answered(*task_id, *edition, answer))
+            }
             Command::DeliveryAnswered { delivery_id, offer, answer } => {
                 Ok(self.delivery_answered(*delivery_id, *offer, answer))
             }

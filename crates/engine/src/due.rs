@@ -10,6 +10,7 @@
 //!   removed is removed.
 //! - `Send` — the executor sends each offer once. The offer of an earlier daemon is due only where the sink takes our
 //!   key, and goes under that key; any other becomes `ambiguous`.
+//! - `Progress` — the same; the new text of a post can be given again, since it only says once more what stands there.
 //! - `Verify` — checks are run again on the same work folder; only the record
 //!   of the round that is due is taken.
 
@@ -19,6 +20,7 @@ use rallypoint_model::command::AgentLaunch;
 use rallypoint_model::delivery::DeliveryStatus;
 use rallypoint_model::ids::{DeliveryId, GenerationId, MessageId, RoomId, SessionId, TaskId};
 use rallypoint_model::limits::Limits;
+use rallypoint_model::progress::OfferedProgress;
 use rallypoint_model::run::RunStatus;
 use rallypoint_model::session::{GenerationStatus, SpoolCursor};
 use rallypoint_model::task::{Criterion, TaskStatus};
@@ -26,6 +28,7 @@ use rallypoint_model::time::Timestamp;
 
 use crate::admission::budget_deadline;
 use crate::changes::RowRef;
+use crate::progress::wanted;
 use crate::state::{Generation, InputKind, Run, Session, State, Task};
 
 /// Times the settle limit after which a run ends although frames keep coming.
@@ -46,6 +49,8 @@ pub enum Effect {
     Export(TaskId),
     /// Bring a message to a platform conversation.
     Send(Sending),
+    /// Bring a progress post to a platform conversation.
+    Progress(OfferedProgress),
 }
 
 /// A message that was offered to a sink.
@@ -115,14 +120,17 @@ pub struct Verification {
     pub environment: Vec<(String, String)>,
 }
 
-/// The effect that a row asks for.
-pub fn due_of_row(state: &State, row: RowRef, limits: &Limits) -> Option<Effect> {
-    match row {
+/// The effects that a row asks for.
+pub fn due_of_row(state: &State, row: RowRef, limits: &Limits) -> Vec<Effect> {
+    let one = match row {
         RowRef::Generation(id) => due_of_generation(state, id, limits),
-        RowRef::Task(id) => due_of_task(state, id),
+        RowRef::Task(id) => {
+            return due_of_task(state, id).into_iter().chain(due_progress(state, id)).collect();
+        }
         RowRef::Delivery(id) => due_of_delivery(state, id),
         RowRef::World | RowRef::Room(_) | RowRef::Session(_) | RowRef::Run(_) | RowRef::Question(_) => None,
-    }
+    };
+    one.into_iter().collect()
 }
 
 /// Every effect that the state asks for.
@@ -131,7 +139,13 @@ pub fn due(state: &State, limits: &Limits) -> Vec<Effect> {
         state.open_generations().filter_map(|generation| due_of_generation(state, generation.id, limits));
     let tasks = state.tasks.keys().filter_map(|id| due_of_task(state, *id));
     let deliveries = state.open_deliveries().filter_map(|delivery| due_of_delivery(state, delivery.id));
-    generations.chain(tasks).chain(deliveries).collect()
+    let progress = state.tasks_with_progress().filter_map(|task| due_progress(state, task.id));
+    generations.chain(tasks).chain(deliveries).chain(progress).collect()
+}
+
+fn due_progress(state: &State, id: TaskId) -> Option<Effect> {
+    let offered = state.tasks.get(&id)?.progress.offered.as_ref()?;
+    state.progress_may_be_sent(offered).then(|| Effect::Progress(offered.clone()))
 }
 
 fn due_of_delivery(state: &State, id: DeliveryId) -> Option<Effect> {
@@ -316,6 +330,9 @@ pub fn next_wakeup(state: &State, limits: &Limits) -> Option<Timestamp> {
         if head.status == DeliveryStatus::Pending {
             consider(Some(head.next_at));
         }
+    }
+    for task in state.tasks_with_progress() {
+        consider(wanted(state, task, limits).map(|wanted| wanted.at));
     }
     for question in state.all_open_questions() {
         consider(Some(question.deadline_at));

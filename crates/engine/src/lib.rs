@@ -20,6 +20,7 @@ pub mod mailbox;
 pub mod mentions;
 pub mod permission;
 pub mod planner;
+pub mod progress;
 pub mod prompt;
 pub mod question_machine;
 pub mod roster;

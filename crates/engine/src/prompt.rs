@@ -1,7 +1,8 @@
 //! The two builders that every prompt goes through.
 //!
 //! A first prompt is made by [`goal_prompt`], everything said later by
-//! [`follow_up`]. Nothing else makes a [`PromptBlock`]. Order of the sections:
+//! [`follow_up`], or [`mid_turn`] in a turn that is open; a main agent's turn
+//! has [`active_sub_agents`]. Nothing else makes a [`PromptBlock`]. Order of the sections:
 //! elizaOS plugin-agent-orchestrator, `goal-prompt.ts`; the words are ours.
 //!
 //! Parts travel as separate blocks, so that an agent of ours acts only on what
@@ -9,6 +10,8 @@
 
 use rallypoint_model::agent_io::{PromptBlock, PromptPart};
 use rallypoint_model::ids::RoomId;
+
+use crate::roster::News;
 
 /// What a first prompt is made of.
 #[derive(Clone, Debug)]
@@ -136,6 +139,18 @@ pub fn follow_up(follow_up: &FollowUp<'_>) -> Vec<PromptBlock> {
     blocks.push(block(PromptPart::Frame, "--- Message ---".to_owned()));
     blocks.push(block(PromptPart::Message, follow_up.message.to_owned()));
     blocks
+}
+
+/// What is said in a turn that is open: words with a say as the message, those of others as evidence.
+pub fn mid_turn(message: &str, evidence: Option<&str>) -> Vec<PromptBlock> {
+    let observed = evidence.map(|it| block(PromptPart::Evidence, format!("--- Observed ---\n{it}")));
+    observed.into_iter().chain([block(PromptPart::Message, message.to_owned())]).collect()
+}
+
+/// What a main agent's turn is told of the active sub-agents.
+pub fn active_sub_agents(news: News) -> Vec<PromptBlock> {
+    let (News::Whole(text) | News::Changed(text)) = news;
+    vec![block(PromptPart::Frame, text)]
 }
 
 fn push_criteria(blocks: &mut Vec<PromptBlock>, criteria: &[String]) {

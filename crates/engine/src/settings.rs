@@ -106,6 +106,7 @@ pub fn set_by(input: &AgentInput) -> Option<(String, &str)> {
         | AgentInput::ResumeSession { .. }
         | AgentInput::CloseSession { .. }
         | AgentInput::Prompt { .. }
+        | AgentInput::Steer { .. }
         | AgentInput::Cancel { .. }
         | AgentInput::AnswerPermission { .. }
         | AgentInput::AnswerElicitation { .. }

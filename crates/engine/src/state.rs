@@ -5,6 +5,9 @@
 //! which is harmless because every item carries its frame or input number).
 
 mod delivery;
+mod mid_turn;
+mod progress;
+mod rosters;
 mod steering;
 mod working;
 
@@ -24,6 +27,7 @@ use rallypoint_model::ids::{
 };
 use rallypoint_model::mail::Mail;
 use rallypoint_model::message::RoomKind;
+use rallypoint_model::progress::ProgressMode;
 use rallypoint_model::question::{Answer, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::{Deletion, FailedDelete};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
@@ -38,6 +42,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::voice::Voice;
 pub use delivery::Delivery;
+pub use mid_turn::MidTurn;
+pub use progress::Progress;
+pub use rosters::Rosters;
 pub use steering::Pause;
 pub use working::Working;
 
@@ -78,6 +85,9 @@ pub struct State {
     /// What is under way. Operational: made anew by [`State::reindex`] when a state is loaded.
     #[serde(skip)]
     pub working: Working,
+    /// Who is active, by room. Operational: made anew with the indices.
+    #[serde(skip)]
+    pub rosters: Rosters,
 }
 
 /// What a unique key made.
@@ -164,6 +174,9 @@ pub struct Room {
     /// When it was last reset.
     #[serde(default)]
     pub reset_at: Option<Timestamp>,
+    /// How its conversation hears of progress.
+    #[serde(default)]
+    pub progress: ProgressMode,
 }
 
 /// Something that waits for a turn.
@@ -309,6 +322,9 @@ pub struct Task {
     /// What was said to whoever asked for it.
     #[serde(default)]
     pub voice: Voice,
+    /// What its platform conversation heard of its progress.
+    #[serde(default)]
+    pub progress: Progress,
     /// Words of the last terminal or asking reply.
     pub last_reply: Option<String>,
     /// When it was made.
@@ -382,6 +398,12 @@ pub struct Session {
     /// What was said to it and is not taken, oldest first.
     #[serde(default)]
     pub inbox: Vec<Mail>,
+    /// What its agent was given in its turn and has not answered.
+    #[serde(default)]
+    pub mid_turn: Option<MidTurn>,
+    /// The run in whose turn its agent takes no more.
+    #[serde(default)]
+    pub not_in_turn: Option<RunId>,
     /// Its run without an outcome.
     pub open_run: Option<RunId>,
     /// Runs that wait for it, oldest first.
@@ -470,6 +492,9 @@ pub struct Run {
     pub answer: Option<AgentAnswer>,
     /// Tool calls at work: id → title.
     pub open_tools: BTreeMap<String, String>,
+    /// Tool calls that it made.
+    #[serde(default)]
+    pub tools: u32,
     /// Last frame that counts, once it has ended.
     pub last_frame: u64,
     /// The plan, for a main agent's turn.
@@ -606,6 +631,8 @@ pub enum InputKind {
     LoadSession,
     /// A prompt.
     Prompt,
+    /// More words in the turn of a prompt.
+    Steer,
     /// Set an option; a prompt waits for the answer.
     Option,
     /// End the conversation; the process is ended either way.

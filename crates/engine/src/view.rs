@@ -6,6 +6,7 @@ use rallypoint_model::session::SessionStatus;
 use rallypoint_model::task::TaskStatus;
 
 use crate::consequences::{exit_code, session_status_of_outcome, session_status_of_run};
+use crate::progress::is_to_be_told;
 use crate::state::{Session, State, Task};
 
 /// Whether nothing more happens to a task by itself.
@@ -80,5 +81,6 @@ pub fn is_idle(state: &State) -> bool {
         .open_deliveries()
         .any(|delivery| matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Offered));
     let check = state.open_tasks().any(|task| task.verification_due && task.pause.is_none());
-    !(open_run || open_question || process || delivery || check)
+    let progress = state.tasks_with_progress().any(|task| is_to_be_told(state, task));
+    !(open_run || open_question || process || delivery || check || progress)
 }

@@ -149,6 +149,13 @@ pub enum AgentInput {
         /// What the person did.
         action: ElicitationAction,
     },
+    /// Say more in the turn that is open.
+    Steer {
+        /// Agent's id of the conversation.
+        agent_session_id: String,
+        /// What is said.
+        blocks: Vec<PromptBlock>,
+    },
     /// Set a mode or another option of the conversation.
     SetConfigOption {
         /// Agent's id of the conversation.

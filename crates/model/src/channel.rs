@@ -55,6 +55,10 @@ impl Conversation {
 pub struct ChannelFacts {
     /// Whether it takes our key, so that the same message may be offered again.
     pub takes_key: bool,
+    /// Whether a post of ours can be edited there.
+    pub edits: bool,
+    /// Whether a message there can have a thread under it.
+    pub threads: bool,
     /// Why nothing can be sent there now, such as a secret that is not set.
     pub problem: Option<String>,
 }

@@ -15,6 +15,7 @@ use crate::ids::{
 use crate::mail;
 use crate::message::RoomKind;
 use crate::permission::AgentPermissions;
+use crate::progress::ProgressMode;
 use crate::question::{Answer, AnsweringAgent};
 use crate::retention::DeleteMode;
 use crate::routing::ExplicitEvent;
@@ -60,6 +61,9 @@ pub struct AgentLaunch {
     /// Whether the same holds for one that it opens again without repeating its history.
     #[serde(default)]
     pub trusts_resume: bool,
+    /// Whether it takes words while it is in a turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_words_in_turn: bool,
     /// How the agent counts tokens.
     pub usage_kind: UsageKind,
     /// What a person does when it needs a login.
@@ -80,7 +84,7 @@ pub struct AgentLaunch {
     pub choice: AgentChoice,
     /// How it talks to its parent, when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<mail::Conversation>,
+    pub conversation: Option<mail::ConversationMode>,
     /// Whether our tool server is started in its conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tools: bool,
@@ -167,6 +171,9 @@ pub struct CreateTask {
     /// The task that it is a fork of.
     #[serde(default)]
     pub forked_from: Option<ForkSource>,
+    /// How its platform conversation hears of its progress; as the room does when absent.
+    #[serde(default)]
+    pub progress: Option<ProgressMode>,
 }
 
 /// Make a room.
@@ -248,6 +255,24 @@ pub enum Command {
     },
     /// Say something in a room.
     SayInRoom(SayInRoom),
+    /// Let a room's conversation hear of progress in another way.
+    SetProgress {
+        /// Which.
+        room_id: RoomId,
+        /// How.
+        mode: ProgressMode,
+        /// Who asks.
+        by: String,
+    },
+    /// A sink answered a progress post.
+    ProgressAnswered {
+        /// The task that it is about.
+        task_id: TaskId,
+        /// Which post of it, from 1.
+        edition: u32,
+        /// What came of it.
+        answer: SinkAnswer,
+    },
     /// A sink answered an offer.
     DeliveryAnswered {
         /// Which delivery.

@@ -21,7 +21,9 @@ use crate::ids::{
 };
 use crate::mail::Mail;
 use crate::message::{Message, RoomKind};
+use crate::mid_turn::MidTurnMoved;
 use crate::permission::PermissionDecision;
+use crate::progress::{OfferedProgress, ProgressModeSet, SettledProgress};
 use crate::question::{Answer, QuestionKind, QuestionStatus};
 use crate::retention::DeleteMode;
 use crate::routing::NotRouted;
@@ -150,6 +152,18 @@ pub enum Event {
         /// When it is given up now.
         deadline_at: Timestamp,
     },
+    /// A room, or one task, hears of progress in another way.
+    #[serde(rename = "progress.mode_set")]
+    ProgressModeSet(ProgressModeSet),
+    /// A progress post is given to its channel.
+    #[serde(rename = "progress.offered")]
+    ProgressOffered(OfferedProgress),
+    /// What became of it.
+    #[serde(rename = "progress.settled")]
+    ProgressSettled(SettledProgress),
+    /// Words are given to an agent in its turn, or what became of them.
+    #[serde(rename = "session.mid_turn")]
+    MidTurnMoved(MidTurnMoved),
     /// The end of a run goes another way, because the conversation that asked for it was reset.
     #[serde(rename = "result.rerouted")]
     ResultRerouted {

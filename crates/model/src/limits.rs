@@ -88,6 +88,14 @@ pub struct Limits {
     pub delivery_backoff_max_ms: i64,
     /// Time a channel has to answer one offer.
     pub delivery_timeout_ms: u64,
+    /// Time before a platform conversation hears of the progress of a task.
+    pub progress_first_ms: i64,
+    /// Time between two progress posts of a task.
+    pub progress_every_ms: i64,
+    /// Progress posts in a row that a channel may not take before it gets no more of the task.
+    pub progress_failures: u32,
+    /// Progress posts in a thread that one task may make; edits do not count.
+    pub progress_posts: u32,
     /// Time from a task's end to its archiving, decimals allowed; 0 means never.
     pub archive_after_minutes: Minutes,
 }
@@ -135,6 +143,10 @@ impl Default for Limits {
             delivery_backoff_ms: 5_000,
             delivery_backoff_max_ms: 600_000,
             delivery_timeout_ms: 30_000,
+            progress_first_ms: 15_000,
+            progress_every_ms: 30_000,
+            progress_failures: 5,
+            progress_posts: 100,
             archive_after_minutes: Minutes::whole(60),
         }
     }

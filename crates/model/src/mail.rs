@@ -38,7 +38,7 @@ impl MailMode {
 /// What a sub-agent is to its parent and its siblings, when they talk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Conversation {
+pub struct ConversationMode {
     /// Whether it may speak to other sub-agents of the same parent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub siblings: bool,

@@ -265,7 +265,7 @@ pub struct AgentRequest {
     pub wanted: crate::agent_offer::Wanted,
     /// How it talks to its parent; not at all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<crate::mail::Conversation>,
+    pub conversation: Option<crate::mail::ConversationMode>,
     /// What it may do without a person; its profile's or the configured preset when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<crate::permission::Preset>,

@@ -2,9 +2,11 @@
 
 use rallypoint_model::channel::Conversation;
 use rallypoint_model::delivery::DeliveryStatus;
-use rallypoint_model::ids::{DeliveryId, MessageId, RoomId, RunId, TaskId};
+use rallypoint_model::ids::{DeliveryId, MessageId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::Message;
 use rallypoint_model::message::RoomKind;
+use rallypoint_model::progress::ProgressMode;
+use rallypoint_model::session::SessionStatus;
 use rallypoint_model::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,9 @@ pub struct CreateRoomInput {
     /// The platform conversation that it is bound to, for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// How its conversation hears of work that goes on; `compact` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressMode>,
     /// Same key, same room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -41,6 +46,19 @@ pub struct RoomRef {
 pub struct ResetRoomInput {
     /// Its id; `main` names the world's own.
     pub room_id: String,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Let a room's conversation hear of work that goes on in another way.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoomProgressInput {
+    /// Its id; `main` names the world's own.
+    pub room_id: String,
+    /// How. Tasks that were asked for with a way of their own keep it.
+    pub mode: ProgressMode,
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -210,4 +228,36 @@ pub struct FoundPage {
     pub items: Vec<Message>,
     /// Where the next page begins.
     pub next_cursor: Option<String>,
+}
+
+/// One active sub-agent of a room.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveView {
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its name.
+    pub label: String,
+    /// Its profile.
+    pub agent_type: String,
+    /// Its status now; the text knows only `active` and `blocked`.
+    pub status: SessionStatus,
+    /// The last two segments of its work folder.
+    pub workdir_tail: String,
+    /// Its task.
+    pub task_id: Option<TaskId>,
+    /// The room that asked.
+    pub origin_room_id: Option<RoomId>,
+}
+
+/// The active sub-agents of a room.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveList {
+    /// The text as the room's main agent gets it; empty when nobody is active.
+    pub text: String,
+    /// The same as rows, in the same order.
+    pub sessions: Vec<ActiveView>,
+    /// Lines of this text that were made since the daemon started. It grows with changes, not with sessions.
+    pub rendered_lines: u64,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rallypoint_model::agent_offer::Wanted;
 use rallypoint_model::ids::{RunId, SessionId, TaskId};
-use rallypoint_model::mail::Conversation;
+use rallypoint_model::mail::ConversationMode;
 use rallypoint_model::run::RunOutcome;
 use rallypoint_model::task::AgentRequest;
 use rallypoint_model::time::Timestamp;
@@ -48,7 +48,7 @@ pub struct SpawnInput {
     pub parent_session_id: Option<SessionId>,
     /// How it talks to its parent; not at all when absent. Its label is then the name that it is called by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Conversation>,
+    pub conversation: Option<ConversationMode>,
     /// Same key, same sub-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,

@@ -14,6 +14,7 @@ use rallypoint_model::command::AgentChoice;
 use rallypoint_model::event::ResultRef;
 use rallypoint_model::ids::{GenerationId, QuestionId, RoomId, RunId, SessionId, TaskId};
 use rallypoint_model::message::{Message, RoomKind};
+use rallypoint_model::progress::ProgressMode;
 use rallypoint_model::question::{Answer, AnsweringAgent, QuestionKind, QuestionStatus};
 use rallypoint_model::retention::Deletion;
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus};
@@ -128,6 +129,9 @@ pub struct CreateTaskInput {
     /// and without a key of its own the request is the same for the same id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform_message_id: Option<String>,
+    /// How the room's conversation hears of this work while it goes on; as it is set for the room when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressMode>,
     /// The caller's allow-listed environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -571,6 +575,9 @@ pub struct RoomView {
     /// The platform conversation that it is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// How its conversation hears of work that goes on.
+    #[serde(default)]
+    pub progress: ProgressMode,
     /// When it was made.
     pub created_at: Timestamp,
 }

@@ -536,7 +536,7 @@ impl Reading {
                 InputKind::Initialize => Some(OpenRequest::Initialize),
                 InputKind::NewSession => Some(OpenRequest::SessionNew),
                 InputKind::LoadSession => Some(OpenRequest::SessionLoad),
-                InputKind::Prompt => Some(OpenRequest::Prompt),
+                InputKind::Prompt | InputKind::Steer => Some(OpenRequest::Prompt),
                 InputKind::Option => Some(OpenRequest::SetOption),
                 InputKind::Close => Some(OpenRequest::Close),
                 InputKind::Authenticate => Some(OpenRequest::Authenticate),

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rallypoint_channels::{Outgoing, SigningKey, Sink, Webhook, WebhookError};
+use rallypoint_channels::{Outgoing, SigningKey, Sink, Webhook, WebhookError, WebhookTraits};
 use rallypoint_engine::due::Sending;
 use rallypoint_model::channel::ChannelFacts;
 use rallypoint_model::command::Command;
 use rallypoint_model::delivery::SinkAnswer;
+use rallypoint_model::progress::OfferedProgress;
 use rallypoint_process::fault_point::pass;
 use serde::Deserialize;
 
@@ -26,6 +27,12 @@ pub(crate) enum ChannelConfig {
         /// Whether it takes a message of the same `Idempotency-Key` only once.
         #[serde(default)]
         takes_key: bool,
+        /// Whether it edits what it has, by the id of its receipt.
+        #[serde(default)]
+        edits: bool,
+        /// Whether it puts a post into a thread under another message.
+        #[serde(default)]
+        threads: bool,
         /// Variable of the daemon's environment whose value signs what is sent.
         #[serde(default)]
         secret_env: Option<String>,
@@ -55,7 +62,7 @@ impl Channels {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, (String, WebhookError)> {
         let mut channels = Self::default();
-        for (name, ChannelConfig::Webhook { url, takes_key, secret_env }) in config {
+        for (name, ChannelConfig::Webhook { url, takes_key, edits, threads, secret_env }) in config {
             let mut key = None;
             if let Some(secret_env) = secret_env {
                 match variable(secret_env).filter(|value| !value.is_empty()) {
@@ -71,7 +78,8 @@ impl Channels {
                     }
                 }
             }
-            let sink = Webhook::new(url, *takes_key, key, patience).map_err(|error| (name.clone(), error))?;
+            let traits = WebhookTraits { takes_key: *takes_key, edits: *edits, threads: *threads };
+            let sink = Webhook::new(url, traits, key, patience).map_err(|error| (name.clone(), error))?;
             channels.sinks.insert(name.clone(), Arc::new(sink));
         }
         Ok(channels)
@@ -81,6 +89,8 @@ impl Channels {
     pub(crate) fn facts(&self) -> BTreeMap<String, ChannelFacts> {
         let facts = |name: &String, sink: &Arc<dyn Sink>| ChannelFacts {
             takes_key: sink.takes_key(),
+            edits: sink.edits(),
+            threads: sink.threads(),
             problem: self.problems.get(name).cloned(),
         };
         self.sinks.iter().map(|(name, sink)| (name.clone(), facts(name, sink))).collect()
@@ -95,20 +105,42 @@ impl Channels {
 /// Brings one message to its sink and hands in what came of it. The offer is committed already.
 pub(crate) async fn send(shared: Attending, sending: Sending) {
     let (delivery_id, offer) = (sending.delivery_id, sending.offer);
-    let sink = shared.channels.sinks.get(&sending.conversation.channel).cloned();
     pass("channel:offered");
-    let answer = match sink {
-        Some(sink) => {
-            // A sink that panics is a sink of which nobody can tell what it did.
-            let offered = tokio::spawn(async move { sink.send(outgoing(sending)).await });
-            offered
-                .await
-                .unwrap_or_else(|error| SinkAnswer::Unknown { why: format!("sending broke off: {error}") })
-        }
-        None => SinkAnswer::Busy { why: "the channel is not configured".to_owned(), retry_after_ms: None },
-    };
+    let answer = bring(&shared, outgoing(sending)).await;
     pass("channel:sent");
     submit(&shared, Command::DeliveryAnswered { delivery_id, offer, answer }).await;
+}
+
+/// The same for a progress post.
+pub(crate) async fn send_progress(shared: Attending, offered: OfferedProgress) {
+    let (task_id, edition) = (offered.task_id, offered.edition);
+    pass("progress:offered");
+    let answer = bring(&shared, outgoing_progress(offered)).await;
+    pass("progress:sent");
+    submit(&shared, Command::ProgressAnswered { task_id, edition, answer }).await;
+}
+
+async fn bring(shared: &Attending, outgoing: Outgoing) -> SinkAnswer {
+    let Some(sink) = shared.channels.sinks.get(&outgoing.conversation.channel).cloned() else {
+        return SinkAnswer::Busy { why: "the channel is not configured".to_owned(), retry_after_ms: None };
+    };
+    // A sink that panics is a sink of which nobody can tell what it did.
+    let offered = tokio::spawn(async move { sink.send(outgoing).await });
+    offered.await.unwrap_or_else(|error| SinkAnswer::Unknown { why: format!("sending broke off: {error}") })
+}
+
+fn outgoing_progress(offered: OfferedProgress) -> Outgoing {
+    Outgoing {
+        key: offered.key,
+        conversation: offered.conversation,
+        text: offered.text,
+        reply_to: offered.reply_to,
+        message_id: offered.message_id,
+        room_id: offered.room_id,
+        task_id: Some(offered.task_id),
+        progress: Some(offered.shape),
+        at: SystemClock.now(),
+    }
 }
 
 fn outgoing(sending: Sending) -> Outgoing {
@@ -120,6 +152,7 @@ fn outgoing(sending: Sending) -> Outgoing {
         message_id: sending.message_id,
         room_id: sending.room_id,
         task_id: sending.task_id,
+        progress: None,
         at: SystemClock.now(),
     }
 }
@@ -139,7 +172,7 @@ mod tests {
         let text = "[one]\nkind = \"webhook\"\nurl = \"http://[::1]:9/\"\ntakesKey = true\n\
                     [two]\nkind = \"webhook\"\nurl = \"http://[::1]:9/\"\nsecretEnv = \"HOOK_SECRET\"\n";
         let facts = channels(text).unwrap().facts();
-        assert_eq!(facts["one"], ChannelFacts { takes_key: true, problem: None });
+        assert_eq!(facts["one"], ChannelFacts { takes_key: true, ..ChannelFacts::default() });
         assert!(facts["two"].problem.as_ref().unwrap().contains("HOOK_SECRET"));
     }
 

@@ -434,7 +434,7 @@ impl Worker {
 
     fn effects_of(&self, changes: &Changes) -> Vec<Effect> {
         let due = |row: &_| due_of_row(&self.state, *row, &self.parts.limits);
-        changes.touched.iter().filter_map(due).collect()
+        changes.touched.iter().flat_map(due).collect()
     }
 
     fn hand_on(&self, effects: Vec<Effect>) {

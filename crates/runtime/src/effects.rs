@@ -9,7 +9,7 @@ use rallypoint_model::ids::{DeliveryId, GenerationId, TaskId};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::attendant::{Attending, attend};
-use crate::channels::send;
+use crate::channels::{send, send_progress};
 use crate::checks::{end_leftovers, verify};
 use crate::cleaning::clean;
 
@@ -30,6 +30,8 @@ struct Executor {
     verifiers: Arc<Semaphore>,
     /// The latest offer of each delivery that was sent from here. An offer that is announced twice is sent once.
     sent: BTreeMap<DeliveryId, u32>,
+    /// The latest progress post of each task that was sent from here.
+    progress: BTreeMap<TaskId, u32>,
     done: mpsc::UnboundedSender<Done>,
 }
 
@@ -46,6 +48,7 @@ pub(crate) async fn execute(shared: Attending, mut effects: mpsc::UnboundedRecei
         verifying: BTreeSet::new(),
         verifiers,
         sent: BTreeMap::new(),
+        progress: BTreeMap::new(),
         done,
     };
     loop {
@@ -79,6 +82,13 @@ impl Executor {
                 if *sent < sending.offer {
                     *sent = sending.offer;
                     tokio::spawn(send(self.shared.clone(), sending));
+                }
+            }
+            Effect::Progress(offered) => {
+                let sent = self.progress.entry(offered.task_id).or_default();
+                if *sent < offered.edition {
+                    *sent = offered.edition;
+                    tokio::spawn(send_progress(self.shared.clone(), offered));
                 }
             }
             Effect::Verify(round) => {

@@ -2,11 +2,12 @@
 
 use rallypoint_engine::admission;
 use rallypoint_engine::decide::can_go_on;
+use rallypoint_engine::roster::{Roster, tail};
 use rallypoint_engine::state::{Generation, Question, Room, Run, Session, State, Task};
 use rallypoint_engine::usage::of_ended;
 use rallypoint_engine::view::{active_tool, is_settled, session_status, settled_exit_code};
 use rallypoint_model::command::AgentChoice;
-use rallypoint_model::ids::{RunId, TaskId};
+use rallypoint_model::ids::{RoomId, RunId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::question::QuestionKind;
 use rallypoint_model::run::RunPurpose;
@@ -14,6 +15,7 @@ use rallypoint_model::session::SessionKind;
 use rallypoint_model::task::TaskStatus;
 use rallypoint_model::tool_call::ToolsStatus;
 use rallypoint_model::usage::{Measured, TokenCounts};
+use rallypoint_ops::rooms::{ActiveList, ActiveView};
 use rallypoint_ops::steering::PauseView;
 use rallypoint_ops::types::{
     GenerationView, QuestionView, RoomView, RunView, SessionView, TaskSummary, TaskView, UsageTotals,
@@ -260,7 +262,36 @@ pub(crate) fn room(room: &Room) -> RoomView {
         incarnation: room.incarnation,
         reset_at: room.reset_at,
         conversation: room.conversation.clone(),
+        progress: room.progress,
         created_at: room.created_at,
+    }
+}
+
+/// The active sub-agents of a room.
+pub(crate) fn active(state: &State, room_id: RoomId) -> ActiveList {
+    let view = |session: &Session| {
+        let launch = session.launch.as_ref();
+        let task = session.task_id.and_then(|id| state.tasks.get(&id));
+        ActiveView {
+            session_id: session.id,
+            label: launch.map(|launch| launch.label.clone()).unwrap_or_default(),
+            agent_type: launch.map(|launch| launch.profile.clone()).unwrap_or_default(),
+            status: session_status(state, session),
+            workdir_tail: task.map(|task| tail(&task.cwd)).unwrap_or_default(),
+            task_id: session.task_id,
+            origin_room_id: session.origin.as_ref().map(|origin| origin.origin_room_id),
+        }
+    };
+    let roster = state.rosters.of_room(room_id);
+    ActiveList {
+        text: roster.map(Roster::rendered).unwrap_or_default(),
+        sessions: state
+            .active_in(room_id)
+            .into_iter()
+            .filter_map(|id| state.sessions.get(&id))
+            .map(view)
+            .collect(),
+        rendered_lines: roster.map(Roster::rendered_lines).unwrap_or_default(),
     }
 }
 

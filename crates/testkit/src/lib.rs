@@ -20,7 +20,7 @@ pub use daemon_process::DaemonProcess;
 pub use data_folder::DataFolder;
 pub use follower::{Followed, Follower, Shown};
 pub use journal::Journal;
-pub use loopback_channel::{Conduct, Keys, LoopbackChannel, Posted};
+pub use loopback_channel::{Conduct, Keys, LoopbackChannel, Posted, Skills, Standing};
 pub use random::Random;
 pub use violation::{Rule, Violation};
 pub use waiting::{wait_for, wait_until};

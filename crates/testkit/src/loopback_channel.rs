@@ -54,11 +54,42 @@ impl Posted {
         self.body.pointer("/text").and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Whether it only says how work goes.
+    pub fn is_transient(&self) -> bool {
+        self.body.pointer("/transient").and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn edits(&self) -> Option<&str> {
+        self.body.pointer("/edits").and_then(Value::as_str)
+    }
+
     /// The peer and thread that it is for.
     pub fn place(&self) -> (&str, Option<&str>) {
         let part = |name: &str| self.body.pointer(name).and_then(Value::as_str);
         (part("/conversation/peer").unwrap_or_default(), part("/conversation/thread"))
     }
+}
+
+/// A post as it stands there now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its words, after every edit.
+    pub text: String,
+    /// The message that its thread is under.
+    pub under: Option<String>,
+    /// Whether it only says how work goes.
+    pub transient: bool,
+    /// How often it was edited.
+    pub edits: usize,
+}
+
+/// What else it can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// It edits what it has.
+    pub edits: bool,
+    /// It has threads under messages.
+    pub threads: bool,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +98,8 @@ struct Kept {
     requests: Vec<Posted>,
     /// What was taken, in order, each with its receipt.
     taken: Vec<(Posted, String)>,
+    /// Edits of what was taken, in order: the receipt, and how it reads from then on.
+    edited: Vec<(String, Posted)>,
     released: bool,
     closed: bool,
 }
@@ -74,6 +107,7 @@ struct Kept {
 #[derive(Debug)]
 struct Shared {
     keys: Keys,
+    skills: Skills,
     kept: Mutex<Kept>,
     changed: Condvar,
 }
@@ -94,9 +128,14 @@ pub struct LoopbackChannel {
 impl LoopbackChannel {
     /// Starts one on a free port.
     pub fn start(keys: Keys) -> std::io::Result<Self> {
+        Self::with_skills(keys, Skills::default())
+    }
+
+    /// Starts one that can do more.
+    pub fn with_skills(keys: Keys, skills: Skills) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { keys, kept: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared { keys, skills, kept: Mutex::default(), changed: Condvar::new() });
         let serving = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -115,8 +154,9 @@ impl LoopbackChannel {
     /// Its section of the configuration, under this name.
     pub fn config(&self, name: &str) -> String {
         let takes_key = self.shared.keys == Keys::Taken;
+        let Skills { edits, threads } = self.shared.skills;
         format!(
-            "[channels.{name}]\nkind = \"webhook\"\nurl = \"http://{}/in\"\ntakesKey = {takes_key}\n",
+            "[channels.{name}]\nkind = \"webhook\"\nurl = \"http://{}/in\"\ntakesKey = {takes_key}\nedits = {edits}\nthreads = {threads}\n",
             self.address
         )
     }
@@ -140,6 +180,19 @@ impl LoopbackChannel {
     /// What it has, in the order of its arrival.
     pub fn taken(&self) -> Vec<Posted> {
         self.shared.kept().taken.iter().map(|(posted, _)| posted.clone()).collect()
+    }
+
+    /// What it shows, in the order of its arrival.
+    pub fn standing(&self) -> Vec<Standing> {
+        let kept = self.shared.kept();
+        let standing = |(posted, receipt): &(Posted, String)| {
+            let edits: Vec<&Posted> =
+                kept.edited.iter().filter(|(of, _)| of == receipt).map(|(_, posted)| posted).collect();
+            let under = posted.body.pointer("/under").and_then(Value::as_str).map(str::to_owned);
+            let text = edits.last().map_or(posted.text(), |last| last.text()).to_owned();
+            Standing { text, under, transient: posted.is_transient(), edits: edits.len() }
+        };
+        kept.taken.iter().map(standing).collect()
     }
 
     /// First lines of what it has in one thread.
@@ -199,6 +252,10 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
 /// Takes a message; the same key again is the same message where keys are taken.
 fn take(posted: Posted, shared: &Shared) -> String {
     let mut kept = shared.kept();
+    if let Some(receipt) = posted.edits().map(str::to_owned) {
+        kept.edited.push((receipt.clone(), posted));
+        return receipt;
+    }
     let known = kept.taken.iter().find(|(before, _)| before.key == posted.key);
     if let (Some((_, receipt)), Keys::Taken) = (known, shared.keys) {
         return receipt.clone();

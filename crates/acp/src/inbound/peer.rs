@@ -278,7 +278,7 @@ fn open_request(input: &AgentInput) -> Option<OpenRequest> {
         AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => Some(OpenRequest::SessionLoad),
         AgentInput::CloseSession { .. } => Some(OpenRequest::Close),
         AgentInput::Authenticate { .. } => Some(OpenRequest::Authenticate),
-        AgentInput::Prompt { .. } => Some(OpenRequest::Prompt),
+        AgentInput::Prompt { .. } | AgentInput::Steer { .. } => Some(OpenRequest::Prompt),
         AgentInput::SetConfigOption { .. } | AgentInput::SetMode { .. } | AgentInput::SetModel { .. } => {
             Some(OpenRequest::SetOption)
         }

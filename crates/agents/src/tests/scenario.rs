@@ -215,10 +215,13 @@ fn every_scenario_in_the_list_exists() {
         if matches!(*name, "garbage" | "silent" | "dies-at-once" | "ignores-term") {
             continue;
         }
-        let args = ["1".to_owned()];
+        let args = match *name {
+            "spends" => vec!["calls".to_owned(), "1".to_owned()],
+            _ => vec!["1".to_owned()],
+        };
         let code = crate::serve_on(
             "scenario",
-            &[vec![(*name).to_owned()], args.to_vec()].concat(),
+            &[vec![(*name).to_owned()], args].concat(),
             std::io::empty(),
             std::io::sink(),
         );

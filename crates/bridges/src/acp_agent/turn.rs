@@ -97,7 +97,7 @@ async fn go_on(agent: &Rallypoint, view: &TaskView, words: &str) -> Result<bool,
     let by = agent.shared.daemon.request.requested_by.clone();
     if let Some(question) = view.open_questions.iter().find(|open| is_in_words(open)) {
         let answer = Answer::Text { text: words.to_owned() };
-        let input = AnswerInput { question_id: question.question_id, answer, by };
+        let input = AnswerInput { question_id: question.question_id, answer, by, agent: None };
         let Empty {} = agent.call("question.answer", &input).await?;
         return Ok(true);
     }
@@ -429,7 +429,8 @@ impl Following<'_> {
             None => Answer::Decline { reason: "the editor made no choice".to_owned() },
         };
         let by = self.agent.shared.daemon.request.requested_by.clone();
-        match self.agent.call("question.answer", &AnswerInput { question_id, answer, by }).await {
+        match self.agent.call("question.answer", &AnswerInput { question_id, answer, by, agent: None }).await
+        {
             // Somebody else was faster: the work goes on either way.
             Ok(Empty {}) | Err(ClientError::Refused(_)) => Ok(()),
             Err(error) => Err(error),

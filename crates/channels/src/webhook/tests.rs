@@ -7,8 +7,10 @@ use uuid::Uuid;
 
 use super::*;
 
+const KEYED: WebhookTraits = WebhookTraits { takes_key: true, edits: false, threads: false };
+
 fn made(url: &str) -> Result<Webhook, WebhookError> {
-    Webhook::new(url, true, None, Duration::from_secs(20))
+    Webhook::new(url, KEYED, None, Duration::from_secs(20))
 }
 
 fn outgoing() -> Outgoing {
@@ -26,6 +28,7 @@ fn outgoing() -> Outgoing {
         message_id: MessageId(id),
         room_id: RoomId(id),
         task_id: None,
+        progress: None,
         at: rallypoint_model::time::Timestamp(1_790_000_000_000),
     }
 }
@@ -54,7 +57,13 @@ fn server(answer: &'static str) -> (String, std::thread::JoinHandle<(String, Str
 
 async fn answered(answer: &'static str, takes_key: bool) -> SinkAnswer {
     let (url, serving) = server(answer);
-    let hook = Webhook::new(&url, takes_key, None, Duration::from_secs(20)).unwrap();
+    let hook = Webhook::new(
+        &url,
+        WebhookTraits { takes_key, ..WebhookTraits::default() },
+        None,
+        Duration::from_secs(20),
+    )
+    .unwrap();
     let said = hook.send(outgoing()).await;
     serving.join().unwrap();
     said
@@ -112,14 +121,14 @@ async fn no_answer_in_time_leaves_a_doubt() {
     // Connections wait in its queue, and nobody takes them.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
-    let hook = Webhook::new(&url, true, None, Duration::from_millis(30)).unwrap();
+    let hook = Webhook::new(&url, KEYED, None, Duration::from_millis(30)).unwrap();
     assert_eq!(word(&hook.send(outgoing()).await), "unknown");
 }
 
 #[tokio::test]
 async fn a_request_holds_the_whole_conversation_and_its_signature_fits_its_bytes() {
     let (url, serving) = server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    let hook = Webhook::new(&url, true, Some(SigningKey::new("word")), Duration::from_secs(20)).unwrap();
+    let hook = Webhook::new(&url, KEYED, Some(SigningKey::new("word")), Duration::from_secs(20)).unwrap();
     assert_eq!(hook.send(outgoing()).await, SinkAnswer::Receipt { id: None, warning: None });
     let (head, body) = serving.join().unwrap();
     let header = |name: &str| {

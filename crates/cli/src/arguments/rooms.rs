@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use rallypoint_model::channel::Conversation;
+use rallypoint_model::progress::ProgressMode;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RoomVerb {
@@ -28,6 +29,14 @@ pub(crate) enum RoomVerb {
     Reset {
         /// Id, a part of it that no other room has, or `main`
         room: String,
+    },
+    /// Let its conversation hear of work that goes on in another way
+    Progress {
+        /// Id, a part of it that no other room has, or `main`
+        room: String,
+        /// `compact`: one post, edited; `threaded`: posts in a thread; `silent`: none
+        #[arg(value_parser = progress_mode)]
+        mode: ProgressMode,
     },
     /// Say something, or hand in what was said on its platform
     Say(SayArguments),
@@ -66,6 +75,17 @@ pub(crate) struct CreateRoomArguments {
     /// Which of our accounts there
     #[arg(long, value_name = "ID", requires = "channel")]
     account: Option<String>,
+    /// How its conversation hears of work that goes on: compact, threaded or silent [default: compact]
+    #[arg(long, value_name = "MODE", value_parser = progress_mode, requires = "channel")]
+    pub(crate) progress: Option<ProgressMode>,
+}
+
+/// The mode of this name.
+pub(crate) fn progress_mode(text: &str) -> Result<ProgressMode, String> {
+    ProgressMode::ALL
+        .into_iter()
+        .find(|mode| mode.as_str() == text)
+        .ok_or_else(|| "the modes are compact, threaded and silent".to_owned())
 }
 
 impl CreateRoomArguments {

@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
 use rallypoint_model::admission::{Budget, Priority, UnknownCost};
-use rallypoint_model::mail::{Conversation, MailMode};
+use rallypoint_model::mail::{ConversationMode, MailMode};
 use rallypoint_model::money::Money;
 use rallypoint_model::permission::Preset;
 
@@ -105,10 +105,10 @@ pub(crate) struct SpawnArguments {
 
 impl SpawnArguments {
     /// How it talks, when it does.
-    pub(crate) fn conversation(&self) -> Option<Conversation> {
+    pub(crate) fn conversation(&self) -> Option<ConversationMode> {
         let named = self.mail_mode.as_deref();
         let mode = MailMode::ALL.into_iter().find(|mode| Some(mode.as_str()) == named).unwrap_or_default();
-        self.conversation.then_some(Conversation { siblings: self.siblings, mode })
+        self.conversation.then_some(ConversationMode { siblings: self.siblings, mode })
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn build(arguments: &RunArguments, data_folder: &Path) -> Result<Crea
         // A message of a platform asks once, however often it is handed in.
         idempotency_key: arguments.platform_message.is_none().then(|| Uuid::new_v4().to_string()),
         platform_message_id: arguments.platform_message.clone(),
+        progress: arguments.progress,
         environment: environment::for_agents(data_folder, &arguments.pass_env),
         requested_by: person(),
         source: Some("cli".to_owned()),

@@ -169,6 +169,10 @@ impl Bars {
             | Event::DeliveryQueued(_)
             | Event::DeliveryMoved(_)
             | Event::DeliveryExtended { .. }
+            | Event::ProgressModeSet(_)
+            | Event::ProgressOffered(_)
+            | Event::ProgressSettled(_)
+            | Event::MidTurnMoved(_)
             | Event::ResultRerouted { .. }
             | Event::MessagePosted { .. }
             | Event::TaskCreated { .. }

@@ -233,6 +233,10 @@ impl Narrator {
             | Event::RoomReset { .. }
             | Event::DeliveryQueued(_)
             | Event::DeliveryExtended { .. }
+            | Event::ProgressModeSet(_)
+            | Event::ProgressOffered(_)
+            | Event::ProgressSettled(_)
+            | Event::MidTurnMoved(_)
             | Event::ResultRerouted { .. }
             | Event::TriggerRefused { .. }
             | Event::RunMoved { .. }

@@ -101,6 +101,11 @@ impl Rally {
         }
     }
 
+    /// Where its daemon keeps everything, the configuration too.
+    pub(crate) fn data_folder(&self) -> &Path {
+        self.data.path()
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.work.path().join(name)
     }

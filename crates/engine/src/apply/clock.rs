@@ -71,7 +71,7 @@ fn shift_run(run: &mut Run, by_ms: i64) {
 
 fn shift_task(task: &mut Task, by_ms: i64) {
     // Proof must be newer than the last end, and both are of one clock.
-    for at in [&mut task.deadline_at, &mut task.last_run_ended_at] {
+    for at in [&mut task.deadline_at, &mut task.last_run_ended_at, &mut task.progress.next_at] {
         *at = at.map(|at| at.plus(by_ms));
     }
     if let Some(pause) = &mut task.pause {

@@ -206,6 +206,11 @@ pub(super) fn generation_event(state: &mut State, record: &EventRecord, changes:
             }
             // Text alone does not rewrite the run's row: the journal holds it.
             hear(run, *last_frame, output, changes);
+            // Not in `hear`: the row has this number, which is not counted again when the words are read again.
+            if matches!(output, AgentOutput::ToolCall { .. }) {
+                run.tools = run.tools.saturating_add(1);
+                changes.touch(RowRef::Run(run.id));
+            }
         }
         _ => {}
     }
@@ -276,6 +281,7 @@ fn kind_of(input: &AgentInput) -> InputKind {
         AgentInput::LoadSession { .. } | AgentInput::ResumeSession { .. } => InputKind::LoadSession,
         AgentInput::CloseSession { .. } => InputKind::Close,
         AgentInput::Prompt { .. } => InputKind::Prompt,
+        AgentInput::Steer { .. } => InputKind::Steer,
         AgentInput::Cancel { .. }
         | AgentInput::AnswerPermission { .. }
         | AgentInput::AnswerElicitation { .. }

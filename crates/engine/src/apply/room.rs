@@ -1,6 +1,7 @@
 //! Facts of rooms.
 
 use rallypoint_model::event::{Event, EventRecord};
+use rallypoint_model::progress::ProgressMode;
 
 use crate::changes::{Changes, RowRef};
 use crate::state::{KeyedFact, Room, State};
@@ -32,6 +33,7 @@ pub(super) fn room_event(state: &mut State, record: &EventRecord, changes: &mut 
                     conversation: conversation.clone(),
                     earlier_messages: 0,
                     reset_at: None,
+                    progress: ProgressMode::default(),
                 },
             );
             changes.touch(RowRef::Room(*room_id));

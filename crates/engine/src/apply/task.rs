@@ -4,7 +4,7 @@ use rallypoint_model::event::{Event, EventRecord};
 use rallypoint_model::task::{TaskStatus, TaskTrigger, Verdict};
 
 use crate::changes::{Changes, RowRef};
-use crate::state::{KeyedFact, State, Task, TreeStop};
+use crate::state::{KeyedFact, Progress, State, Task, TreeStop};
 
 /// Where the key of a request for a task is kept, apart from the keys of deliveries.
 pub(crate) fn task_key(idempotency_key: &str) -> String {
@@ -88,6 +88,7 @@ pub(super) fn task_event(state: &mut State, record: &EventRecord, changes: &mut 
                     hops: 0,
                     traces: 0,
                     voice: crate::voice::Voice::default(),
+                    progress: Progress::default(),
                     last_reply: None,
                     created_at: record.at,
                     updated_at: record.at,

@@ -1,7 +1,7 @@
 //! What follows without an effect: turns of the `rules` planner, admission,
 //! prompts to ready processes, the end of processes that nobody needs.
 
-use rallypoint_model::agent_io::AgentInput;
+use rallypoint_model::agent_io::{AgentInput, PromptBlock};
 use rallypoint_model::event::{Aggregate, Event, PlannedAction, Scope};
 use rallypoint_model::ids::{GenerationId, RoomId, RunId, SessionId};
 use rallypoint_model::run::{OutcomeReason, RunOutcome, RunPurpose, RunStatus, RunTrigger};
@@ -14,7 +14,7 @@ use super::{Deciding, Post, Voice};
 use crate::admission;
 use crate::mailbox::next_turn;
 use crate::planner::plan;
-use crate::prompt::FollowUpReason;
+use crate::prompt::{FollowUpReason, active_sub_agents};
 use crate::state::{MailboxItem, PromptProgress};
 use crate::tree;
 use crate::voice::ending;
@@ -29,6 +29,7 @@ impl Deciding<'_, '_> {
         for _ in 0..MAX_ROUNDS {
             if !(self.take_turn()
                 || self.deliver_mail()
+                || self.steer()
                 || self.resume_waiting()
                 || self.cap_parked()
                 || self.admit()
@@ -36,6 +37,8 @@ impl Deciding<'_, '_> {
                 || self.retire()
                 || self.lose_track()
                 || self.offer()
+                || self.lose_progress()
+                || self.offer_progress()
                 || self.close_stops())
             {
                 return;
@@ -60,7 +63,8 @@ impl Deciding<'_, '_> {
         let Some(session_id) = self.room_session(room_id) else {
             return;
         };
-        let run_id = self.queue_run(session_id, RunPurpose::Turn, Vec::new(), Some(item.message_id));
+        let blocks = self.active_block(room_id, session_id);
+        let run_id = self.queue_run(session_id, RunPurpose::Turn, blocks, Some(item.message_id));
         self.move_run(run_id, RunTrigger::Admitted);
         self.move_run(run_id, RunTrigger::Prompted);
         let actions = plan(self.state, item);
@@ -78,6 +82,16 @@ impl Deciding<'_, '_> {
             self.emit(aggregate, scope, Event::TurnActionDone { run_id, index, problem });
         }
         self.finish_run(run_id, RunOutcome::Completed, OutcomeReason::EndTurn);
+    }
+
+    /// What the main agent's turn is told of the active sub-agents: all of them at the first turn of its conversation
+    /// under this daemon, and then what changed since its last turn.
+    fn active_block(&mut self, room_id: RoomId, session_id: SessionId) -> Vec<PromptBlock> {
+        let begins = self.state.sessions.get(&session_id).is_some_and(|session| session.last_run.is_none());
+        if begins {
+            self.state.rosters.forget_told(room_id);
+        }
+        self.state.rosters.news(room_id).map(active_sub_agents).unwrap_or_default()
     }
 
     fn action(

@@ -349,6 +349,7 @@ impl Deciding<'_, '_> {
         usage: Option<TokenCounts>,
     ) {
         let Some(run_id) = self.run_of_input(generation_id, seq) else {
+            self.mid_turn_taken(generation_id, seq);
             return;
         };
         self.withdraw_run_questions(run_id, "the end of its prompt");
@@ -420,6 +421,9 @@ impl Deciding<'_, '_> {
                     }
                     _ => self.finish_run(run_id, RunOutcome::Failed, reason),
                 }
+            }
+            Some(InputKind::Steer) => {
+                self.mid_turn_refused(generation_id, seq, &format!("{code}: {message}"));
             }
             Some(InputKind::Option) => {
                 self.option_answered(generation_id, seq, Some(format!("{code}: {message}")));

@@ -38,8 +38,10 @@ impl Deciding<'_, '_> {
         }
         let mode = self.mail_mode(session_id);
         let cuts = interrupts(mode, &mail);
+        let kind = mail.kind;
         let scope = self.session_scope(session_id);
         self.emit(Aggregate::Session(session_id), scope, Event::SessionMailReceived { session_id, mail });
+        self.tell_if_not_in_turn(session_id, kind);
         let open = self.state.sessions.get(&session_id).and_then(|session| session.open_run);
         if cuts && let Some(open) = open {
             // The turn that follows is there before the one at work ends, so that its task goes on.
@@ -52,7 +54,7 @@ impl Deciding<'_, '_> {
         }
     }
 
-    fn mail_mode(&self, session_id: SessionId) -> MailMode {
+    pub(super) fn mail_mode(&self, session_id: SessionId) -> MailMode {
         let launch = self.state.sessions.get(&session_id).and_then(|session| session.launch.as_ref());
         launch.and_then(|launch| launch.conversation).map(|it| it.mode).unwrap_or_default()
     }
@@ -125,7 +127,7 @@ impl Deciding<'_, '_> {
     }
 
     /// Mail as a prompt: words with a say as the message, those of others as evidence.
-    fn letter(&self, taken: &[Mail]) -> (String, Option<String>, FollowUpReason) {
+    pub(super) fn letter(&self, taken: &[Mail]) -> (String, Option<String>, FollowUpReason) {
         let bytes = self.context.limits.message_head_bytes;
         let (mut said, mut observed) = (Vec::new(), Vec::new());
         let mut reason = FollowUpReason::Orchestrator;

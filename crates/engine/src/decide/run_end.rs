@@ -85,6 +85,7 @@ impl Deciding<'_, '_> {
         });
         self.withdraw_run_questions(run_id, "the end of its run");
         self.settle_calls_of(run_id);
+        self.settle_mid_turn(run_id);
         let Some(aggregate) = self.run_aggregate(run_id) else {
             return;
         };

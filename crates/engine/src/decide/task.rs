@@ -3,6 +3,7 @@
 use rallypoint_model::command::{Acceptance, AgentLaunch, CreateTask, Outcome};
 use rallypoint_model::event::{Aggregate, Event, Scope};
 use rallypoint_model::ids::{CriterionId, TaskId};
+use rallypoint_model::progress::ProgressModeSet;
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::RunPurpose;
 use rallypoint_model::steering::NewPlan;
@@ -91,6 +92,11 @@ impl Deciding<'_, '_> {
         );
         if let Some(plan) = plan {
             self.add_plan(task_id, &plan, &create.requested_by);
+        }
+        if let Some(mode) = create.progress {
+            let by = create.requested_by.clone();
+            let set = ProgressModeSet { room_id, task_id: Some(task_id), mode, by };
+            self.emit(Aggregate::Task(task_id), self.task_scope(task_id), Event::ProgressModeSet(set));
         }
         self.post(Post {
             room_id,

@@ -12,7 +12,7 @@ use rallypoint_model::ids::{DeliveryId, GenerationId, QuestionId, RoomId, RunId,
 use rallypoint_model::question::QuestionStatus;
 use rallypoint_model::time::Timestamp;
 
-use super::{Delivery, Generation, Question, Room, Run, Session, State, Task};
+use super::{Delivery, Generation, Question, Room, Rosters, Run, Session, State, Task};
 use crate::changes::RowRef;
 
 /// Indices over a state.
@@ -42,6 +42,8 @@ pub struct Working {
     deliveries: BTreeSet<DeliveryId>,
     /// Rooms with something in their mailbox.
     rooms: BTreeSet<RoomId>,
+    /// Tasks of platform conversations that may have to hear of progress.
+    progress: BTreeSet<TaskId>,
 }
 
 fn keep<K: Ord>(set: &mut BTreeSet<K>, key: K, is_in: bool) {
@@ -56,6 +58,7 @@ impl State {
     /// Makes the indices anew. For a state whose rows were loaded and not applied.
     pub fn reindex(&mut self) {
         self.working = Working::default();
+        self.rosters = Rosters::default();
         let rows: Vec<RowRef> = (self.rooms.keys().map(|id| RowRef::Room(*id)))
             .chain(self.sessions.keys().map(|id| RowRef::Session(*id)))
             .chain(self.runs.keys().map(|id| RowRef::Run(*id)))
@@ -88,6 +91,7 @@ impl State {
             RowRef::Run(id) => self.index_run(id),
             RowRef::Task(id) => self.index_task(id),
         }
+        self.list(row);
     }
 
     fn index_question(&mut self, id: QuestionId) {
@@ -151,6 +155,7 @@ impl State {
             let ended = task.ended_at?;
             Some(task.unarchived_at.map_or(ended, |at| at.max(ended)))
         });
+        keep(&mut self.working.progress, id, task.is_some_and(Task::may_have_progress));
         keep(&mut self.working.tasks, id, works);
         let before = match since {
             Some(at) => self.working.ended_since.insert(id, at),
@@ -164,6 +169,11 @@ impl State {
                 self.working.ended.insert((at, id));
             }
         }
+    }
+
+    /// Tasks of platform conversations that may have to hear of progress.
+    pub fn tasks_with_progress(&self) -> impl Iterator<Item = &Task> {
+        self.working.progress.iter().filter_map(|id| self.tasks.get(id))
     }
 
     /// Runs without an outcome.

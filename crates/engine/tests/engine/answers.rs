@@ -52,6 +52,7 @@ pub(crate) fn told(input: &AgentInput) -> Option<String> {
         | AgentInput::NewSession { .. }
         | AgentInput::Prompt { .. }
         | AgentInput::AnswerPermission { .. }
+        | AgentInput::Steer { .. }
         | AgentInput::RefuseMethod { .. } => None,
     }
 }

@@ -5,7 +5,7 @@ use rallypoint_model::command::{AgentLaunch, Command, Outcome, SayInRoom, SpawnS
 use rallypoint_model::event::Event;
 use rallypoint_model::ids::{SessionId, TaskId};
 use rallypoint_model::limits::Limits;
-use rallypoint_model::mail::{Conversation, MailMode};
+use rallypoint_model::mail::{ConversationMode, MailMode};
 use rallypoint_model::refusal::RefusalCode;
 use rallypoint_model::run::RunPurpose;
 
@@ -14,8 +14,8 @@ use crate::tasks::done;
 use crate::trees::deep;
 use crate::world::{MAIN_ROOM, World, agent, task};
 
-fn talking(label: &str, siblings: bool, mode: MailMode) -> AgentLaunch {
-    AgentLaunch { conversation: Some(Conversation { siblings, mode }), ..agent(label) }
+pub(crate) fn talking(label: &str, siblings: bool, mode: MailMode) -> AgentLaunch {
+    AgentLaunch { conversation: Some(ConversationMode { siblings, mode }), ..agent(label) }
 }
 
 fn spawn_command(task_id: TaskId, parent: Option<SessionId>, launch: AgentLaunch) -> Command {
@@ -30,7 +30,7 @@ fn spawn(world: &mut World, task_id: TaskId, parent: Option<SessionId>, launch: 
 }
 
 /// A task whose agent `ada` is in its turn, with a child `bob` in conversation that is in its turn too.
-fn pair(bob: AgentLaunch, limits: Limits) -> (World, Host, TaskId, SessionId, SessionId) {
+pub(crate) fn pair(bob: AgentLaunch, limits: Limits) -> (World, Host, TaskId, SessionId, SessionId) {
     let mut world = World::with_limits(limits);
     let mut host = Host::new(&[("ada", vec![vec![]]), ("bob", vec![vec![]])]);
     let id = world.create(task(1));
@@ -41,7 +41,7 @@ fn pair(bob: AgentLaunch, limits: Limits) -> (World, Host, TaskId, SessionId, Se
     (world, host, id, ada, bob)
 }
 
-fn play(world: &mut World, host: &mut Host, session_id: SessionId, verbs: Vec<Verb>) {
+pub(crate) fn play(world: &mut World, host: &mut Host, session_id: SessionId, verbs: Vec<Verb>) {
     let generation_id = world.state.sessions[&session_id].generation_id.expect("a process");
     for verb in verbs {
         host.verb(world, generation_id, verb);
@@ -49,14 +49,14 @@ fn play(world: &mut World, host: &mut Host, session_id: SessionId, verbs: Vec<Ve
 }
 
 /// A turn that ends with these words, and everything that follows from it.
-fn say(world: &mut World, host: &mut Host, session_id: SessionId, words: &'static str) {
+pub(crate) fn say(world: &mut World, host: &mut Host, session_id: SessionId, words: &'static str) {
     play(world, host, session_id, done(words));
     world.pass(1_000);
     host.work(world);
 }
 
 /// What the follow-ups of a session said: message and evidence.
-fn told(world: &World, session_id: SessionId) -> Vec<(String, String)> {
+pub(crate) fn told(world: &World, session_id: SessionId) -> Vec<(String, String)> {
     let mut runs: Vec<_> = world.state.runs.values().filter(|run| run.session_id == session_id).collect();
     runs.sort_by_key(|run| run.id);
     runs.into_iter()
@@ -74,7 +74,7 @@ fn talker(label: &str) -> AgentLaunch {
     talking(label, false, MailMode::Collect)
 }
 
-fn in_room(world: &mut World, words: &str) {
+pub(crate) fn in_room(world: &mut World, words: &str) {
     world.ok(Command::SayInRoom(SayInRoom {
         room_id: MAIN_ROOM,
         text: words.to_owned(),

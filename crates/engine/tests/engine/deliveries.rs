@@ -29,7 +29,7 @@ pub(crate) fn conversation(peer: &str, thread: Option<&str>) -> Conversation {
 /// A world with a channel `hook`.
 pub(crate) fn world_with_hook(takes_key: bool, limits: Limits) -> World {
     let mut world = World::with_limits(limits);
-    world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key, problem: None });
+    world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key, ..ChannelFacts::default() });
     world
 }
 
@@ -276,7 +276,10 @@ fn after_a_restart_an_offer_goes_again_under_its_key_only_where_the_channel_take
         let room_id = bound_room(&mut world, 1, "team");
         world.create(asked_in(room_id, 1));
         let before = one(&world);
-        world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: now, problem: None });
+        world
+            .state
+            .channels
+            .insert("hook".to_owned(), ChannelFacts { takes_key: now, ..ChannelFacts::default() });
         world.state.offered_here.clear();
         assert_eq!(
             offered(&world).len(),

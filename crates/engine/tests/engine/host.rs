@@ -43,6 +43,17 @@ pub(crate) enum OnCancel {
     Ignores,
 }
 
+/// What the agent does with words that it is given in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnSteer {
+    Answers,
+    Refuses,
+    /// Has them and says nothing.
+    Keeps,
+    /// They never reach it.
+    Unaccepted,
+}
+
 #[derive(Debug, Default)]
 struct Process {
     prompt: Option<u64>,
@@ -59,6 +70,9 @@ pub(crate) struct Host {
     /// Results of the machine checks, one a round; passes when there is none left.
     pub(crate) checks: VecDeque<EvidenceResult>,
     pub(crate) on_cancel: OnCancel,
+    pub(crate) on_steer: OnSteer,
+    /// What it was given in its turns.
+    pub(crate) steered: Vec<String>,
     /// How launches go wrong, in order.
     pub(crate) launches: VecDeque<GenerationEnd>,
     /// How the conversation is refused.
@@ -95,6 +109,8 @@ impl Host {
             otherwise: Vec::new(),
             checks: VecDeque::new(),
             on_cancel: OnCancel::Answers("cancelled"),
+            on_steer: OnSteer::Answers,
+            steered: Vec::new(),
             launches: VecDeque::new(),
             session_new: None,
             session_load: None,
@@ -156,7 +172,7 @@ impl Host {
             }
             Effect::Verify(verification) => self.checking && self.verify(world, &verification),
             // Sinks outside are played by the tests that are about them.
-            Effect::Export(_) | Effect::Send(_) => false,
+            Effect::Export(_) | Effect::Send(_) | Effect::Progress(_) => false,
         }
     }
 
@@ -180,7 +196,8 @@ impl Host {
         let Some((seq, input)) = attendance.inputs.first().cloned() else {
             return false;
         };
-        if !self.answering {
+        let kept_away = self.on_steer == OnSteer::Unaccepted && matches!(input, AgentInput::Steer { .. });
+        if !self.answering || kept_away {
             return false;
         }
         self.input(world, attendance, seq, &input);
@@ -250,6 +267,27 @@ impl Host {
                     OnCancel::Fails(code) => self.verb(world, id, Verb::Fail(code, "cancelled")),
                     OnCancel::Ignores => true,
                 };
+            }
+            AgentInput::Steer { blocks, .. } => {
+                let frame = next_cursor(world, id).frames;
+                self.steered
+                    .push(blocks.iter().map(|block| block.text.as_str()).collect::<Vec<_>>().join("\n"));
+                let answer = match self.on_steer {
+                    OnSteer::Answers => Some(AgentItem::PromptAnswered {
+                        seq,
+                        frame,
+                        stop_reason: "end_turn".to_owned(),
+                        usage: None,
+                    }),
+                    OnSteer::Refuses => Some(AgentItem::RequestFailed {
+                        seq,
+                        frame,
+                        code: -32600,
+                        message: "a prompt is open".to_owned(),
+                    }),
+                    OnSteer::Keeps | OnSteer::Unaccepted => None,
+                };
+                report(world, id, std::iter::once(accepted).chain(answer).collect());
             }
             AgentInput::Authenticate { method_id } => {
                 report(world, id, vec![accepted, setting_answer(seq, method_id)]);

@@ -6,7 +6,7 @@ use rallypoint_model::agent_io::{AgentItem, AgentReport};
 use rallypoint_model::command::{Acceptance, Command, SayInRoom};
 use rallypoint_model::ids::{EvidenceId, GenerationId, QuestionId, RoomId, SessionId, TaskId};
 use rallypoint_model::limits::Limits;
-use rallypoint_model::mail::{Conversation, MailMode};
+use rallypoint_model::mail::{ConversationMode, MailMode};
 use rallypoint_model::question::Answer;
 use rallypoint_model::routing::{ExplicitEvent, ExplicitKind};
 use rallypoint_model::session::{GenerationEnd, SpoolCursor};
@@ -154,7 +154,7 @@ fn create(number: u8, agents: usize, key: u8, timeout: i64, shape: u8) -> Comman
     for (index, agent) in create.agents.iter_mut().enumerate() {
         agent.trusts_load = (usize::from(number) + index).is_multiple_of(2);
         let mode = MailMode::ALL[(usize::from(number) + index) % 4];
-        agent.conversation = (!number.is_multiple_of(3)).then_some(Conversation { siblings: true, mode });
+        agent.conversation = (!number.is_multiple_of(3)).then_some(ConversationMode { siblings: true, mode });
     }
     create.idempotency_key = (key < 3).then(|| format!("key{key}"));
     create.timeout_ms = timeout;

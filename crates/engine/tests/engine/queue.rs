@@ -10,7 +10,7 @@ use rallypoint_model::event::Event;
 use rallypoint_model::ids::{GenerationId, RunId, TaskId};
 use rallypoint_model::limits::Limits;
 use rallypoint_model::refusal::RefusalCode;
-use rallypoint_model::run::{RunStatus, RunTrigger};
+use rallypoint_model::run::{RunPurpose, RunStatus, RunTrigger};
 use rallypoint_model::task::EvidenceResult;
 use rallypoint_model::usage::TokenCounts;
 
@@ -77,7 +77,7 @@ fn slots_at_admissions(world: &World) -> Vec<usize> {
     let mut seen = Vec::new();
     for record in &world.journal {
         match &record.event {
-            Event::RunQueued { run_id, blocks, .. } if blocks.is_empty() => {
+            Event::RunQueued { run_id, purpose: RunPurpose::Turn, .. } => {
                 turns.insert(*run_id);
             }
             Event::RunMoved { run_id, to, trigger, .. } if !turns.contains(run_id) => {

@@ -1,14 +1,16 @@
 //! The text of the active sub-agents: what it shows, and when its bytes change.
 
-use rallypoint_engine::roster::{Active, Roster};
+use rallypoint_engine::roster::{Active, News, Roster};
 use rallypoint_model::command::Command;
+use rallypoint_model::event::Event;
 use rallypoint_model::ids::SessionId;
+use rallypoint_model::run::RunPurpose;
 use rallypoint_model::session::SessionStatus;
 use uuid::Uuid;
 
 use crate::host::{Host, Verb};
 use crate::tasks::done;
-use crate::world::{World, task};
+use crate::world::{MAIN_ROOM, World, task};
 
 const MANY: u128 = 10_000;
 
@@ -151,4 +153,71 @@ fn a_roster_that_follows_is_the_roster_of_the_state_and_makes_no_line_for_a_tool
     world.on_commit = None;
     let made = std::rc::Rc::get_mut(&mut roster).map(|roster| roster.get_mut().rendered_lines());
     assert_eq!(made, Some(3));
+}
+
+/// What the main agent's turns were told of the active sub-agents, in order.
+fn told(world: &World) -> Vec<String> {
+    let blocks = world.journal.iter().filter_map(|record| match &record.event {
+        Event::RunQueued { purpose: RunPurpose::Turn, blocks, .. } => Some(blocks),
+        _ => None,
+    });
+    blocks.flatten().map(|block| block.text.clone()).collect()
+}
+
+#[test]
+fn a_main_agents_turn_is_told_of_everybody_once_and_then_of_changes_only() {
+    let mut world = World::new();
+    let mut host = Host::new(&[("ada", vec![vec![Verb::Ask("7")]])]);
+    let first = world.create(task(1));
+    host.work(&mut world);
+    let session = world.session(first);
+    assert_eq!(
+        told(&world),
+        [format!(
+            "## Changes of the active sub-agent sessions\n- [ada] sessionId={session} agentType=shell status=blocked workdir=…w"
+        )]
+    );
+    // Another daemon: its main agent's prefix begins with all there are, and nothing is told twice after that.
+    world.state.reindex();
+    let second = world.create(task(2));
+    let text = world.state.rosters.of_room(MAIN_ROOM).expect("a roster").rendered();
+    assert_eq!(told(&world).len(), 2);
+    assert!(told(&world)[1].starts_with("## Active sub-agent sessions\n"), "{:?}", told(&world));
+    assert!(text.contains(&told(&world)[1]), "the text as it was before the second one");
+    let made = world.state.rosters.rendered_lines();
+    host.work(&mut world);
+    world.ok(Command::StopTask { task_id: second, by: "kim".to_owned() });
+    world.ok(Command::StopTask { task_id: first, by: "kim".to_owned() });
+    host.finish(&mut world, first);
+    host.finish(&mut world, second);
+    assert!(world.state.active_in(MAIN_ROOM).is_empty());
+    assert!(told(&world)[2..].iter().all(|text| text.starts_with("## Changes")), "{:?}", told(&world));
+    assert!(told(&world).concat().contains(&format!("- sessionId={session} status=gone")));
+    assert!(world.state.rosters.rendered_lines() <= made + 1, "the second one alone made a line");
+}
+
+#[test]
+fn what_is_told_grows_with_changes_and_not_with_sessions() {
+    let mut roster = Roster::default();
+    for number in 0..MANY {
+        roster.set(&active(number, SessionStatus::Ready));
+    }
+    let Some(News::Whole(whole)) = roster.news() else { panic!("nothing is told") };
+    assert_eq!(whole, roster.text());
+    assert_eq!(roster.news(), None);
+    for number in 0..MANY {
+        roster.set(&active(number, SessionStatus::ToolRunning));
+    }
+    assert_eq!(roster.news(), None, "a tool is no news");
+    roster.set(&active(5, SessionStatus::Blocked));
+    roster.set(&active(6, SessionStatus::Blocked));
+    roster.set(&active(6, SessionStatus::Busy));
+    roster.set(&active(7, SessionStatus::Errored));
+    roster.set(&active(MANY, SessionStatus::Running));
+    roster.forget(SessionId(Uuid::from_u128(MANY)));
+    let Some(News::Changed(text)) = roster.news() else { panic!("nothing is told") };
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("status=blocked") && lines[1].ends_with("0007 status=gone"), "{text}");
+    assert_eq!(roster.rendered_lines(), 10_004);
 }

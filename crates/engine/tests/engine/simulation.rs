@@ -7,6 +7,7 @@ mod books;
 mod fleet;
 mod obeying;
 mod platform;
+mod progress;
 mod storing;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::invariants::{Auditor, check_state};
 use crate::world::{World, agent, task};
 use fleet::{Fleet, Process};
 use platform::{Kind, Platform, world_of};
+use progress::Board;
 
 /// Seeds when nobody says how many.
 const SEEDS: u64 = 2_000;
@@ -80,6 +82,7 @@ struct Simulation {
     /// Which process each run's prompt reached.
     given: BTreeMap<RunId, Vec<(GenerationId, u64)>>,
     platform: Platform,
+    board: Board,
     auditor: Auditor,
     audited: usize,
     fault: Option<Fault>,
@@ -97,6 +100,8 @@ impl Simulation {
             lane_subagent: 1 + u32::try_from(random.below(3)).unwrap_or(0),
             crash_budget: u32::try_from(random.below(3)).unwrap_or(0),
             corrective_rounds: u32::try_from(random.below(3)).unwrap_or(0),
+            progress_first_ms: 100,
+            progress_every_ms: 500,
             ..Limits::default()
         };
         let kind = match random.below(3) {
@@ -112,6 +117,7 @@ impl Simulation {
             late: Vec::new(),
             given: BTreeMap::new(),
             platform,
+            board: Board::default(),
             auditor: Auditor::default(),
             audited: 0,
             fault,
@@ -241,7 +247,7 @@ impl Simulation {
             for id in all {
                 moved |= self.fleet.act(id);
             }
-            moved |= self.hear_platform();
+            moved |= self.hear_platform() || self.hear_of_progress();
             if moved {
                 continue;
             }
@@ -268,6 +274,8 @@ fn live(seed: u64, fault: Option<Fault>) -> Counts {
     simulation.conclude();
     simulation.conclude_platform();
     let mut counts = simulation.deliveries_by_status();
+    counts.insert("progress posts", simulation.board.posts());
+    counts.insert("progress edits", simulation.board.edits as usize);
     counts.insert("restarts", simulation.restarts as usize);
     counts.insert("kills", simulation.kills as usize);
     counts.insert("events", simulation.world.journal.len());

@@ -6,7 +6,7 @@ use rallypoint_model::completion::CompletionReport;
 use rallypoint_model::event::Event;
 use rallypoint_model::ids::{GenerationId, SessionId, TaskId};
 use rallypoint_model::limits::Limits;
-use rallypoint_model::mail::{Conversation, MailMode};
+use rallypoint_model::mail::{ConversationMode, MailMode};
 use rallypoint_model::question::{Answer, QuestionStatus};
 use rallypoint_model::refusal::{Refusal, RefusalCode};
 use rallypoint_model::run::RunStatus;
@@ -278,7 +278,7 @@ fn words_that_are_not_there_and_calls_that_fit_nothing_are_told_so() {
 }
 
 fn talking(label: &str, siblings: bool) -> AgentLaunch {
-    AgentLaunch { conversation: Some(Conversation { siblings, mode: MailMode::Collect }), ..agent(label) }
+    AgentLaunch { conversation: Some(ConversationMode { siblings, mode: MailMode::Collect }), ..agent(label) }
 }
 
 /// `ada` with the children `bob`, who may talk to siblings or not, and `cyd`; all are in their turn.

@@ -267,6 +267,7 @@ pub(crate) fn task(number: u128) -> CreateTask {
         platform_message_id: None,
         attachments: Vec::new(),
         forked_from: None,
+        progress: None,
     }
 }
 

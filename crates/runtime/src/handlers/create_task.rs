@@ -72,6 +72,7 @@ pub(crate) async fn create(shared: &Shared, input: CreateTaskInput) -> Result<Ta
         platform_message_id: input.platform_message_id.clone(),
         attachments,
         forked_from: None,
+        progress: input.progress,
     });
     match shared.decider.decide(command).await? {
         Outcome::Task { task_id } => task_of(shared, task_id).await,
@@ -228,6 +229,7 @@ pub(super) fn resolve(
         permissions: policy::permissions(&shared.config.permissions, &profile, request.permissions),
         trusts_load: profile.trusts_load,
         trusts_resume: profile.trusts_resume,
+        takes_words_in_turn: profile.takes_words_in_turn,
         usage_kind: profile.usage,
         login_hint: profile.login_hint.clone().unwrap_or_default(),
         auth_method: profile.auth_method.clone(),
@@ -282,6 +284,7 @@ fn unknown_profile(name: &str, argv: &[String]) -> Profile {
         usage: UsageKind::PerTurn,
         trusts_load: false,
         trusts_resume: false,
+        takes_words_in_turn: false,
         auth_method: None,
         services: Vec::new(),
         mcp: true,

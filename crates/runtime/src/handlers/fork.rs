@@ -69,6 +69,7 @@ pub(super) async fn fork(shared: &Shared, input: ForkTaskInput) -> Result<TaskVi
         budget: input.budget.unwrap_or(source.budget),
         platform_message_id: None,
         attachments: Vec::new(),
+        progress: None,
         forked_from: Some(ForkSource { task_id: source_id, event_seq, plan_revision_id: source.plan_id }),
     });
     match shared.decider.decide(command).await? {

@@ -7,8 +7,8 @@ use rallypoint_model::message::Message;
 use rallypoint_model::refusal::Refusal;
 use rallypoint_ops::Problem;
 use rallypoint_ops::rooms::{
-    CreateRoomInput, DeliveryList, DeliveryView, DiscardDeliveryInput, ListDeliveriesInput, ResetRoomInput,
-    RetryDeliveryInput, SaidView, SayInput,
+    ActiveList, CreateRoomInput, DeliveryList, DeliveryView, DiscardDeliveryInput, ListDeliveriesInput,
+    ResetRoomInput, RetryDeliveryInput, RoomProgressInput, SaidView, SayInput,
 };
 use rallypoint_ops::types::{MessagePage, RoomMessagesInput, RoomView};
 use uuid::Uuid;
@@ -26,9 +26,27 @@ pub(crate) async fn create(shared: &Shared, input: CreateRoomInput) -> Result<Ro
         idempotency_key: input.idempotency_key,
     });
     match shared.decider.decide(command).await? {
-        Outcome::Room { room_id } => view(shared, room_id).await,
+        Outcome::Room { room_id } => {
+            if let Some(mode) = input.progress {
+                shared.decider.decide(Command::SetProgress { room_id, mode, by: name(None) }).await?;
+            }
+            view(shared, room_id).await
+        }
         other => Err(unexpected(&other)),
     }
+}
+
+/// The active sub-agents of a room.
+pub(crate) async fn active(shared: &Shared, text: &str) -> Result<ActiveList, Problem> {
+    let room_id = room_id(shared, text).await?;
+    shared.decider.look(move |state| views::active(state, room_id)).await.map_err(Problem::from)
+}
+
+pub(crate) async fn progress(shared: &Shared, input: RoomProgressInput) -> Result<RoomView, Problem> {
+    let room_id = room_id(shared, &input.room_id).await?;
+    let by = name(input.by);
+    shared.decider.decide(Command::SetProgress { room_id, mode: input.mode, by }).await?;
+    view(shared, room_id).await
 }
 
 pub(crate) async fn get(shared: &Shared, text: &str) -> Result<RoomView, Problem> {

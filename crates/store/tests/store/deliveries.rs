@@ -18,7 +18,10 @@ pub(crate) const ROOM: RoomId = RoomId(Uuid::from_u128(0x300));
 pub(crate) fn bound<P: Place>() -> Recorded<P> {
     let mut recorded = Recorded::new();
     let world = &mut recorded.world;
-    world.state.channels.insert("hook".to_owned(), ChannelFacts { takes_key: true, problem: None });
+    world
+        .state
+        .channels
+        .insert("hook".to_owned(), ChannelFacts { takes_key: true, ..ChannelFacts::default() });
     world.ok(Command::CreateRoom(CreateRoom {
         kind: None,
         room_id: ROOM,

@@ -109,6 +109,7 @@ impl Fleet {
             }
             AgentInput::Cancel { .. }
             | AgentInput::RefuseMethod { .. }
+            | AgentInput::Steer { .. }
             | AgentInput::CloseSession { .. }
             | AgentInput::ServeFile { .. } => {}
         }

@@ -31,6 +31,7 @@ impl Simulation {
                 true
             }
             Effect::Send(sending) => self.send_to_platform(&sending, disturbed),
+            Effect::Progress(offered) => self.progress_to_platform(&offered, disturbed),
             // Files for people; nothing here reads them.
             Effect::Export(_) => false,
         }

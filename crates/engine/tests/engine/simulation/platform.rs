@@ -64,6 +64,7 @@ pub(super) fn world_of(kind: Kind, limits: Limits, fault: Option<Fault>) -> (Wor
     }
     let takes_key = kind == Kind::Keyed || fault == Some(Fault::KeysPromised);
     let mut world = world_with_hook(takes_key, limits);
+    world.state.channels.values_mut().for_each(|facts| facts.edits = true);
     platform.room = Some(bound_room(&mut world, 1, "team"));
     (world, platform)
 }
@@ -125,6 +126,7 @@ impl Simulation {
     pub(super) fn forget_sendings(&mut self) {
         self.platform.sent_here.clear();
         self.platform.on_their_way.clear();
+        self.board.forget_sendings();
         self.world.state.offered_here.clear();
     }
 

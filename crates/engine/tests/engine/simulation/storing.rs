@@ -66,6 +66,7 @@ fn stored(live: &State) -> State {
         failed_deletes: read_back(&live.failed_deletes),
         versions: live.versions.clone(),
         working: rallypoint_engine::state::Working::default(),
+        rosters: rallypoint_engine::state::Rosters::default(),
     };
     state.reindex();
     state
