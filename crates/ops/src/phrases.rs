@@ -44,6 +44,7 @@ pub const PHRASES: &[(&str, &[&str])] = &[
     ("usage.get", &["show usage", "what did it cost"]),
     ("room.create", &["create a room", "make a room"]),
     ("room.reset", &["reset the room", "begin the conversation anew"]),
+    ("room.progress", &["change how progress is told", "set the progress mode"]),
     ("room.say", &["say in the room", "post in the room"]),
     ("message.search", &["search messages", "find a message"]),
     ("delivery.retry", &["send the message again", "retry the delivery"]),

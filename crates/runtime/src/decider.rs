@@ -219,6 +219,7 @@ impl Worker {
             self.obey_full_disk();
             let overslept_ms = self.sleep.ends(Instant::now(), patience);
             let _moved = self.shift_clocks(overslept_ms);
+            self.sleep.begins(Instant::now());
             let mut batch: Vec<Pending> = Vec::new();
             let mut looks: Vec<Look> = Vec::new();
             let mut kept = Vec::new();
@@ -238,6 +239,11 @@ impl Worker {
             }
             self.batch(batch);
             self.keep(kept);
+            // It may have been stopped in the middle of its work too; nobody is judged by that time either.
+            let held_up_ms = self.sleep.ends(Instant::now(), Duration::ZERO);
+            if held_up_ms > 0 {
+                let _moved = self.shift_clocks(held_up_ms);
+            }
             self.tick_if_due();
             self.note_alive();
             for look in looks {

@@ -104,6 +104,9 @@ fn a_daemon_that_was_stopped_for_a_while_judges_nobody_by_that_time() {
     let stopped = std::time::Instant::now();
     Rally::until("longer than the limit has passed", || stopped.elapsed().as_millis() > 7_000);
     signal("-CONT", daemon);
+    Rally::until("the task is over", || show(&rally, &task)["status"] != "active");
+    let shown = show(&rally, &task);
+    assert!(["done", "validating"].contains(&shown["status"].as_str().unwrap()), "{shown}");
     Rally::until("the task is done", || show(&rally, &task)["status"] == "done");
     assert_eq!(show(&rally, &task)["runs"].as_array().map(Vec::len), Some(1));
 }

@@ -93,7 +93,8 @@ fn a_cancel_is_never_sent_when_no_prompt_is_open() {
 
 #[test]
 fn words_shortly_after_the_answer_are_part_of_it() {
-    let rally = Rally::new();
+    // Long enough for a machine that has much else to do.
+    let rally = Rally::with_config("[limits]\nsettleMs = 3000\n");
     let agent = Rally::scenario("late");
     let ended = rally.run(&["run", "Do it", "--agent-cmd", &agent, "--check", "true", "--json"]);
     let run = ended.result()["runs"][0]["runId"].as_str().unwrap().to_owned();
