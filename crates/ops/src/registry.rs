@@ -187,7 +187,7 @@ pub static OPERATIONS: &[Operation] = &[
     operation!("policy.explain", "Say what an agent may do without a person, and what decides it", Viewer, false,
         Get "/v1/policy/explain", Some("policy explain"), Body, policy::ExplainInput => policy::ExplainView),
     operation!("room.list", "List rooms", Viewer, false,
-        Get "/v1/rooms", Some("room list"), Body, types::Empty => types::RoomList),
+        Get "/v1/rooms", Some("room list"), Body, rooms::ListRoomsInput => types::RoomList),
     operation!("room.create", "Make a room, bound to a conversation on a platform or to none", Operator, false,
         Post "/v1/rooms", Some("room create"), Body, rooms::CreateRoomInput => types::RoomView),
     operation!("room.get", "Show a room", Viewer, false,

@@ -2,9 +2,8 @@
 
 use rallypoint_model::channel::Conversation;
 use rallypoint_model::delivery::DeliveryStatus;
-use rallypoint_model::ids::{DeliveryId, MessageId, RoomId, RunId, SessionId, TaskId};
-use rallypoint_model::message::Message;
-use rallypoint_model::message::RoomKind;
+use rallypoint_model::ids::{DeliveryId, EntityId, MessageId, RoomId, RunId, SessionId, TaskId};
+use rallypoint_model::message::{Message, RoomKind, Speaker};
 use rallypoint_model::progress::ProgressMode;
 use rallypoint_model::session::SessionStatus;
 use rallypoint_model::time::Timestamp;
@@ -30,6 +29,36 @@ pub struct CreateRoomInput {
     /// Same key, same room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+/// Which rooms.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListRoomsInput {
+    /// Rows at most, 500 at most; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Somebody in a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomMember {
+    /// Under which its messages stand.
+    pub entity_id: EntityId,
+    /// What it is.
+    pub kind: Speaker,
+    /// Its name in the room.
+    pub name: String,
+    /// The session of a sub-agent, which is listed while it works.
+    pub session_id: Option<SessionId>,
+    /// Whether it may read what is said there.
+    pub may_read: bool,
+    /// Whether it may say something there.
+    pub may_write: bool,
 }
 
 /// Names a room.

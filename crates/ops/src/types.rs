@@ -27,6 +27,7 @@ use rallypoint_model::usage::{ContextFill, Measured, TokenCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rooms::RoomMember;
 use crate::steering::PauseView;
 use crate::trees::StopView;
 
@@ -580,14 +581,20 @@ pub struct RoomView {
     pub progress: ProgressMode,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Who is in it now, and what each may do there.
+    #[serde(default)]
+    pub members: Vec<RoomMember>,
 }
 
 /// Rooms.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RoomList {
-    /// The rows.
+    /// The rows, in the order in which they were made.
     pub items: Vec<RoomView>,
+    /// Where the next page begins.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
 }
 
 /// A page of a room.

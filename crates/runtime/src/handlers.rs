@@ -27,7 +27,7 @@ use rallypoint_ops::Problem;
 use rallypoint_ops::rooms::{DeliveryRef, RoomRef};
 use rallypoint_ops::types::{
     AnswerInput, ConfigureInput, DaemonStatus, Empty, EventPage, EventsInput, OverrideTaskInput, ResultView,
-    RetryTaskInput, RoomList, RunRef, SendInput, StopTaskInput, TaskRef, TaskView, UsageInput,
+    RetryTaskInput, RunRef, SendInput, StopTaskInput, TaskRef, TaskView, UsageInput,
 };
 use rallypoint_store::query::EventFilter;
 use serde::Serialize;
@@ -142,7 +142,7 @@ pub(crate) async fn call(shared: &Shared, operation: &str, input: Value) -> Resu
             answer(shared.decider.look(move |state| views::usage::totals(state, &input)).await?)
         }
         "event.list" => answer(event_list(shared, read(input)?).await?),
-        "room.list" => answer(RoomList { items: shared.decider.look(views::rooms).await? }),
+        "room.list" => answer(rooms::list(shared, read(input)?).await?),
         "agent.list" => answer(agents::list(shared)),
         "agent.preflight" => answer(agents::preflight(shared, read(input)?).await?),
         "room.create" => answer(rooms::create(shared, read(input)?).await?),

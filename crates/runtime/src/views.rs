@@ -23,6 +23,7 @@ use rallypoint_ops::types::{
 
 use crate::sources::SystemClock;
 
+pub(crate) mod members;
 pub(crate) mod trees;
 pub(crate) mod usage;
 
@@ -248,12 +249,9 @@ pub(crate) fn open_questions(state: &State, task_id: Option<TaskId>) -> Vec<Ques
     open.into_iter().map(|question| question_view(state, question)).collect()
 }
 
-pub(crate) fn rooms(state: &State) -> Vec<RoomView> {
-    state.rooms.values().map(room).collect()
-}
-
-pub(crate) fn room(room: &Room) -> RoomView {
+pub(crate) fn room(state: &State, room: &Room) -> RoomView {
     RoomView {
+        members: members::members(state, room),
         room_id: room.id,
         kind: room.kind,
         title: room.title.clone(),

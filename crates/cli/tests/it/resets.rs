@@ -68,3 +68,59 @@ fn a_message_of_a_platform_enters_a_room_once_and_words_are_found() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn a_room_says_who_is_in_it_and_what_each_may_do_there() {
+    let rally = Rally::new();
+    let names = |room: &str| -> Vec<(String, bool, bool)> {
+        let members = rally.json(&["room", "show", room])["room"]["members"].clone();
+        let members = members.as_array().unwrap().iter();
+        members
+            .map(|member| {
+                let name = member["name"].as_str().unwrap().to_owned();
+                (name, member["mayRead"] == true, member["mayWrite"] == true)
+            })
+            .collect()
+    };
+    let always = [("user", true, true), ("main", true, true), ("system", false, true)];
+    let always = always.map(|(name, read, write)| (name.to_owned(), read, write)).to_vec();
+    rally.json(&["room", "list"]);
+    assert_eq!(names("main"), always);
+    let go = rally.path("go");
+    let agent = Rally::scenario(&format!("waits-for-file {}", go.display()));
+    let run = ["run", "Wait", "--agent-cmd", &agent, "--check", "true", "--detach", "--json"];
+    assert_eq!(rally.run(&run).code, Some(0));
+    // A sub-agent is told what is passed on to it and reads no room.
+    let working = [&always[..], &[("rally".to_owned(), false, true)]].concat();
+    Rally::until("its sub-agent is in the room", || names("main") == working);
+    let side = rally.run(&["room", "create", "--title", "side"]).out.trim().to_owned();
+    assert_eq!(names(&side), always, "and in no other");
+    std::fs::write(&go, "").unwrap();
+    Rally::until("it has left", || names("main") == always);
+}
+
+#[test]
+fn rooms_are_paged_without_a_gap() {
+    let rally = Rally::new();
+    for title in ["one", "two", "three"] {
+        rally.json(&["room", "create", "--title", title]);
+    }
+    let page = |query: &str| {
+        crate::task_life::http(&rally, "GET", &format!("/v1/rooms{query}"), &serde_json::Value::Null, None).1
+    };
+    let ids = |page: &serde_json::Value| -> Vec<String> {
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|room| room["roomId"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let first = page("?limit=3");
+    let rest = page(&format!("?limit=3&cursor={}", first["nextCursor"].as_str().unwrap()));
+    assert_eq!((ids(&first).len(), ids(&rest).len()), (3, 1));
+    assert!(rest["nextCursor"].is_null(), "{rest}");
+    let all = page("");
+    assert_eq!([ids(&first), ids(&rest)].concat(), ids(&all));
+    assert_eq!(page("?cursor=x")["code"], "invalid");
+}

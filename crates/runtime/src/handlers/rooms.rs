@@ -1,5 +1,7 @@
 //! Rooms and the deliveries to their conversations.
 
+use std::ops::Bound;
+
 use rallypoint_engine::state::Delivery;
 use rallypoint_model::command::{Command, CreateRoom, Outcome, SayInRoom};
 use rallypoint_model::ids::{DeliveryId, RoomId};
@@ -8,9 +10,9 @@ use rallypoint_model::refusal::Refusal;
 use rallypoint_ops::Problem;
 use rallypoint_ops::rooms::{
     ActiveList, CreateRoomInput, DeliveryList, DeliveryView, DiscardDeliveryInput, ListDeliveriesInput,
-    ResetRoomInput, RetryDeliveryInput, RoomProgressInput, SaidView, SayInput,
+    ListRoomsInput, ResetRoomInput, RetryDeliveryInput, RoomProgressInput, SaidView, SayInput,
 };
-use rallypoint_ops::types::{MessagePage, RoomMessagesInput, RoomView};
+use rallypoint_ops::types::{MessagePage, RoomList, RoomMessagesInput, RoomView};
 use uuid::Uuid;
 
 use super::{PAGE, PAGE_MAX, name, room_id};
@@ -77,7 +79,10 @@ pub(crate) async fn say(shared: &Shared, input: SayInput) -> Result<SaidView, Pr
 }
 
 async fn view(shared: &Shared, room_id: RoomId) -> Result<RoomView, Problem> {
-    let view = shared.decider.look(move |state| state.rooms.get(&room_id).map(views::room)).await?;
+    let view = shared
+        .decider
+        .look(move |state| state.rooms.get(&room_id).map(|room| views::room(state, room)))
+        .await?;
     view.ok_or_else(|| Refusal::not_found("room", room_id).into())
 }
 
@@ -111,6 +116,27 @@ fn position(cursor: Option<&str>) -> Result<Option<i64>, Problem> {
             .map(Some)
             .map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a list of messages"))),
     }
+}
+
+/// Rooms by their ids, which grow with the time at which they were made.
+pub(crate) async fn list(shared: &Shared, input: ListRoomsInput) -> Result<RoomList, Problem> {
+    let after: Option<RoomId> = match input.cursor.as_deref() {
+        None => None,
+        Some(text) => Some(
+            text.parse()
+                .map_err(|_| Problem::invalid(format!("`{text}` is no cursor of a list of rooms")))?,
+        ),
+    };
+    let limit = input.limit.map_or(usize::MAX, |limit| limit.clamp(1, PAGE_MAX) as usize);
+    let list = shared.decider.look(move |state| {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rows = state.rooms.range((start, Bound::Unbounded)).map(|(_, room)| views::room(state, room));
+        let items: Vec<_> = rows.by_ref().take(limit).collect();
+        let more = rows.next().is_some();
+        let next_cursor = items.last().filter(|_| more).map(|room| room.room_id.to_string());
+        RoomList { items, next_cursor }
+    });
+    Ok(list.await?)
 }
 
 pub(crate) async fn deliveries(shared: &Shared, input: ListDeliveriesInput) -> Result<DeliveryList, Problem> {
